@@ -50,19 +50,19 @@ def solve_triangular(
     out = record(a.ledger, (a, b), shape, b.dtype, flops, kind="solve")
     nodes = [x.node for x in (a, b) if x.node is not None]
     if nodes:
-        held, a_shape = constant(a), a.shape
+        matrix, a_shape = constant(a), a.shape
         x = constant(out) if a.node is not None else None
         b_shape = b.shape if b.node is not None else None
 
         def pull(g: ShapeArray) -> list[ShapeArray]:
-            b_bar = solve_triangular(held, g, transpose=not transpose)
-            found = []
+            b_bar = solve_triangular(matrix, g, transpose=not transpose)
+            cotangents = []
             if x is not None:
-                left, right = (x, b_bar) if transpose else (b_bar, x)
-                found.append(sum_to(copied(-(left @ transposed(right))), a_shape))
+                u, v = (x, b_bar) if transpose else (b_bar, x)
+                cotangents.append(sum_to(copied(-(u @ transposed(v))), a_shape))
             if b_shape is not None:
-                found.append(sum_to(b_bar, b_shape))
-            return found
+                cotangents.append(sum_to(b_bar, b_shape))
+            return cotangents
 
         out.node = Node(nodes, pull)
     return out

@@ -48,8 +48,8 @@ class ShapeArray:
         return math.prod(self.shape)
 
     @property
-    def moved(self) -> int:
-        """Number of bytes to read or write it."""
+    def bytes_moved(self) -> int:
+        """Number of bytes moved by one read or write."""
         return self.distinct * self.dtype.itemsize
 
     @property
@@ -151,7 +151,7 @@ def record(
     size = distinct * dtype.itemsize
     out = ShapeArray(shape, dtype, Buffer(ledger, size), distinct)
     if read is None:
-        read = sum(x.moved for x in {id(x): x for x in inputs}.values())
+        read = sum(x.bytes_moved for x in {id(x): x for x in inputs}.values())
     ledger.operation(flops, read + size, kind)
     return out
 
@@ -161,9 +161,9 @@ def attach(out: ShapeArray, *pairs: tuple[Any, Rule]) -> ShapeArray:
 
     The adjoint sums over broadcast axes.
     """
-    known = [(x.node, x.shape, rule) for x, rule in pairs if getattr(x, "node", None) is not None]
-    if known:
-        nodes, shapes, rules = zip(*known, strict=True)
+    on_tape = [(x.node, x.shape, rule) for x, rule in pairs if getattr(x, "node", None) is not None]
+    if on_tape:
+        nodes, shapes, rules = zip(*on_tape, strict=True)
         out.node = Node(
             nodes, lambda g: [sum_to(rule(g), s) for rule, s in zip(rules, shapes, strict=True)]
         )
@@ -191,8 +191,8 @@ def elementwise(*inputs: Any, dtype: np.dtype[Any] | None = None) -> ShapeArray:
 def divide(x: Any, y: Any) -> ShapeArray:
     """Return x / y; its adjoints are g / y and −(g · x/y) / y."""
     out = elementwise(x, y)
-    ratio, below = constant(out), constant(y)
-    return attach(out, (x, lambda g: g / below), (y, lambda g: -(g * ratio) / below))
+    ratio, divisor = constant(out), constant(y)
+    return attach(out, (x, lambda g: g / divisor), (y, lambda g: -(g * ratio) / divisor))
 
 
 def matmul(a: ShapeArray, b: ShapeArray) -> ShapeArray:
@@ -203,8 +203,8 @@ def matmul(a: ShapeArray, b: ShapeArray) -> ShapeArray:
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     flops = 2 * math.prod(batch) * m * n * k
     out = record(a.ledger, (a, b), (*batch, m, n), a.dtype, flops, kind="product")
-    left, right = constant(a), constant(b)
-    return attach(out, (a, lambda g: g @ transpose(right)), (b, lambda g: transpose(left) @ g))
+    A, B = constant(a), constant(b)
+    return attach(out, (a, lambda g: g @ transpose(B)), (b, lambda g: transpose(A) @ g))
 
 
 def transpose(x: ShapeArray) -> ShapeArray:
@@ -214,8 +214,8 @@ def transpose(x: ShapeArray) -> ShapeArray:
 
 def reshape(x: ShapeArray, shape: Sequence[int]) -> ShapeArray:
     """Return a view of the same entries in another shape; one length may be −1."""
-    known = math.prod(n for n in shape if n != -1)
-    full = tuple(x.entries // known if n == -1 else n for n in shape)
+    product = math.prod(n for n in shape if n != -1)
+    full = tuple(x.entries // product if n == -1 else n for n in shape)
     if math.prod(full) != x.entries:
         raise ValueError(f"shape {x.shape} cannot become {tuple(shape)}")
     old = x.shape
@@ -234,9 +234,9 @@ def total(
 ) -> ShapeArray:
     """Return a sum and count n − 1 FLOPs for n numbers; its adjoint is a broadcast view."""
     full = x.shape
-    kept, shape = reduced(full, axis, keepdims=keepdims)
+    with_ones, shape = reduced(full, axis, keepdims=keepdims)
     out = record(x.ledger, (x,), shape, x.dtype, x.entries - math.prod(shape))
-    return attach(out, (x, lambda g: broadcast_to(reshape(g, kept), full)))
+    return attach(out, (x, lambda g: broadcast_to(reshape(g, with_ones), full)))
 
 
 def sum_to(g: ShapeArray, shape: Shape) -> ShapeArray:
@@ -275,9 +275,11 @@ def reduced(
 ) -> tuple[Shape, Shape]:
     """Return the shape with `axis` of length 1, and the shape of the result."""
     axes = range(len(shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
-    gone = {range(len(shape))[a] for a in axes}
-    kept = tuple(1 if i in gone else n for i, n in enumerate(shape))
-    return kept, kept if keepdims else tuple(n for i, n in enumerate(shape) if i not in gone)
+    summed = {range(len(shape))[a] for a in axes}
+    with_ones = tuple(1 if i in summed else n for i, n in enumerate(shape))
+    if keepdims:
+        return with_ones, with_ones
+    return with_ones, tuple(n for i, n in enumerate(shape) if i not in summed)
 
 
 def indexed(shape: Shape, key: tuple[Any, ...]) -> Shape:
@@ -285,8 +287,8 @@ def indexed(shape: Shape, key: tuple[Any, ...]) -> Shape:
     used = sum(k is not None and k is not Ellipsis for k in key)
     if used > len(shape):
         raise IndexError(f"{used} indices for shape {shape}")
-    at = next((i for i, k in enumerate(key) if k is Ellipsis), len(key))
-    key = (*key[:at], *[slice(None)] * (len(shape) - used), *key[at + 1 :])
+    ellipsis = next((i for i, k in enumerate(key) if k is Ellipsis), len(key))
+    key = (*key[:ellipsis], *[slice(None)] * (len(shape) - used), *key[ellipsis + 1 :])
     lengths, out = iter(shape), []
     for k in key:
         if k is None:

@@ -41,7 +41,7 @@ S = TypeVar("S")
 
 
 class CountingOps:
-    """Shapes alone; `count` runs a function and says what it cost."""
+    """Backend of shapes without numbers; `count` runs a function and returns its cost."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(
         ("shapes",), ("float64", "float32"), ("cpu",), computes=False
@@ -83,12 +83,12 @@ class CountingOps:
         return attach(out, (x, lambda g: g * value))
 
     def log(self, x: Array) -> Array:
-        held = constant(x)
-        return attach(elementwise(x), (x, lambda g: g / held))
+        value = constant(x)
+        return attach(elementwise(x), (x, lambda g: g / value))
 
     def log1p(self, x: Array) -> Array:
-        held = constant(x)
-        return attach(elementwise(x), (x, lambda g: g / (1.0 + held)))
+        value = constant(x)
+        return attach(elementwise(x), (x, lambda g: g / (1.0 + value)))
 
     def sqrt(self, x: Array) -> Array:
         out = elementwise(x)
@@ -96,12 +96,12 @@ class CountingOps:
         return attach(out, (x, lambda g: 0.5 * g / value))
 
     def abs(self, x: Array) -> Array:
-        held = constant(x)
-        return attach(elementwise(x), (x, lambda g: g * elementwise(held)))  # its sign
+        value = constant(x)
+        return attach(elementwise(x), (x, lambda g: g * elementwise(value)))  # its sign
 
     def softplus(self, x: Array) -> Array:
-        held = constant(x)
-        return attach(elementwise(x), (x, lambda g: g * elementwise(held)))  # its logistic function
+        value = constant(x)
+        return attach(elementwise(x), (x, lambda g: g * elementwise(value)))  # logistic function
 
     def maximum(self, x: Array, y: Array | float) -> Array:
         a, b = constant(x), constant(y)
@@ -120,8 +120,8 @@ class CountingOps:
         )
 
     def erfc(self, x: Array) -> Array:
-        held = constant(x)
-        return attach(elementwise(x), (x, lambda g: g * elementwise(held)))  # its density
+        value = constant(x)
+        return attach(elementwise(x), (x, lambda g: g * elementwise(value)))  # its density
 
     def lgamma(self, x: Array) -> Array:
         return elementwise(x)
@@ -140,17 +140,17 @@ class CountingOps:
         return total(constant(x), axis, keepdims=keepdims)  # as many comparisons as additions
 
     def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
-        at = range(xs[0].ndim)[axis]
-        ends = np.cumsum([x.shape[at] for x in xs]).tolist()
-        if len({(*x.shape[:at], *x.shape[at + 1 :]) for x in xs}) > 1:
+        before = range(xs[0].ndim)[axis]  # number of axes before `axis`
+        ends = np.cumsum([x.shape[before] for x in xs]).tolist()
+        if len({(*x.shape[:before], *x.shape[before + 1 :]) for x in xs}) > 1:
             raise ValueError(f"shapes {[x.shape for x in xs]} do not join along axis {axis}")
-        shape = (*xs[0].shape[:at], ends[-1], *xs[0].shape[at + 1 :])
-        whole = (slice(None),) * at
+        shape = (*xs[0].shape[:before], ends[-1], *xs[0].shape[before + 1 :])
+        all_before = (slice(None),) * before
 
         def part(end: int, size: int) -> Callable[[ShapeArray], ShapeArray]:
-            return lambda g: g[(*whole, slice(end - size, end))]
+            return lambda g: g[(*all_before, slice(end - size, end))]
 
-        rules = [(x, part(end, x.shape[at])) for x, end in zip(xs, ends, strict=True)]
+        rules = [(x, part(end, x.shape[before])) for x, end in zip(xs, ends, strict=True)]
         return attach(record(self._ledger, xs, shape, xs[0].dtype), *rules)
 
     def flip(self, x: Array, *, axis: tuple[int, ...]) -> Array:
@@ -160,10 +160,9 @@ class CountingOps:
         return attach(copied(x), (x, copied))
 
     def take(self, x: Array, indices: Array, *, axis: int) -> Array:
-        at = range(x.ndim)[axis]
-        full = x.shape
-        shape = (*full[:at], *indices.shape, *full[at + 1 :])
-        read = indices.moved + math.prod(shape) * x.dtype.itemsize
+        full, before = x.shape, range(x.ndim)[axis]
+        shape = (*full[:before], *indices.shape, *full[before + 1 :])
+        read = indices.bytes_moved + math.prod(shape) * x.dtype.itemsize
         out = record(self._ledger, (), shape, x.dtype, read=read)
 
         def spread(g: ShapeArray) -> ShapeArray:
@@ -187,7 +186,7 @@ class CountingOps:
         return tree_map(constant, x)
 
     def value_and_grad(self, f: Callable[..., Array]) -> Callable[..., tuple[Array, Tree]]:
-        def call(tree: Tree, *rest: Tree) -> tuple[Array, Tree]:
+        def call(tree: Tree, *args: Tree) -> tuple[Array, Tree]:
             if self._differentiating:
                 raise NotImplementedError("a gradient inside a gradient is not counted")
             self._differentiating = True
@@ -196,7 +195,7 @@ class CountingOps:
                 starts = [Node() for _ in watched]
                 for leaf, node in zip(watched, starts, strict=True):
                     leaf.node = node
-                value = f(rebuild(tree, iter(watched)), *rest)
+                value = f(rebuild(tree, iter(watched)), *args)
             finally:
                 self._differentiating = False
             del watched
@@ -213,8 +212,10 @@ class CountingOps:
             raise ValueError(f"a gradient is of a number, not of shape {value.shape}")
         if value.node is None:
             return [self.zeros(x.shape) for x in tree]
-        found = reverse_pass(value.node, self._new(()), starts)
-        return [self.zeros(x.shape) if g is None else g for x, g in zip(tree, found, strict=True)]
+        gradients = reverse_pass(value.node, self._new(()), starts)
+        return [
+            self.zeros(x.shape) if g is None else g for x, g in zip(tree, gradients, strict=True)
+        ]
 
     def scan(self, step: Callable[[S, Tree], S], carry: S, xs: Tree, *, length: int) -> S:
         """Run two turns, and count the second for all later ones: it has freed the first one's memory."""

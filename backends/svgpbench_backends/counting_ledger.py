@@ -29,10 +29,10 @@ class Ledger:
         self._times = 1
         self.restart()
 
-    def operation(self, flops: int, moved: int, kind: Kind) -> None:
+    def operation(self, flops: int, bytes_moved: int, kind: Kind) -> None:
         """Count one operation: its FLOPs, and the bytes it reads and writes."""
         self._flops[kind] += self._times * flops
-        self._moved += self._times * moved
+        self._bytes += self._times * bytes_moved
 
     def factorised(self, matrices: int) -> None:
         """Count matrices that were factorised by Cholesky."""
@@ -52,7 +52,7 @@ class Ledger:
         self._flops: dict[Kind, int] = dict.fromkeys(
             ("product", "cholesky", "solve", "elementwise"), 0
         )
-        self._moved = self._choleskys = 0
+        self._bytes = self._choleskys = 0
         self.peak = self.live
 
     def counted(self) -> Counted:
@@ -60,7 +60,7 @@ class Ledger:
         flops = self._flops
         return Counted(
             flops=sum(flops.values()),
-            bytes=self._moved,
+            bytes=self._bytes,
             peak_bytes=self.peak,
             choleskys=self._choleskys,
             product_flops=flops["product"],

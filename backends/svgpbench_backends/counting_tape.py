@@ -28,22 +28,23 @@ def reverse_pass(end: Node, seed: Any, starts: Sequence[Node]) -> list[Any | Non
 
     A node frees what it keeps as soon as its cotangent has been pulled back.
     """
-    found: dict[Node, Any] = {end: seed}
+    cotangents: dict[Node, Any] = {end: seed}
     del seed
     waiting, leaves = [end], set(starts)
     while waiting:
         node = heapq.heappop(waiting)
         if node not in leaves:
-            _pull_back(node, found, waiting)
-    return [found.get(node) for node in starts]
+            _pull_back(node, cotangents, waiting)
+    return [cotangents.get(node) for node in starts]
 
 
-def _pull_back(node: Node, found: dict[Node, Any], waiting: list[Node]) -> None:
-    for parent, g in zip(node.parents, node.pull(found.pop(node)), strict=True):
-        if parent in found:
-            found[parent] = found[parent] + g
+def _pull_back(node: Node, cotangents: dict[Node, Any], waiting: list[Node]) -> None:
+    """Add the cotangents of a node's inputs, and free what the node keeps."""
+    for parent, g in zip(node.parents, node.pull(cotangents.pop(node)), strict=True):
+        if parent in cotangents:
+            cotangents[parent] = cotangents[parent] + g
         else:
-            found[parent] = g
+            cotangents[parent] = g
             heapq.heappush(waiting, parent)
     node.parents, node.pull = (), _spent
 

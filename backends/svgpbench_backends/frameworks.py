@@ -1,4 +1,4 @@
-"""Descriptions of the backends' frameworks without importing them: packages, threads, environment."""
+"""Packages, threads and environment of each framework, described without importing it."""
 
 from __future__ import annotations
 

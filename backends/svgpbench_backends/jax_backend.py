@@ -39,17 +39,17 @@ class JaxOps:
                 f"backend 'jax' has no device {device!r} here; see `svgpbench doctor`"
             ) from error
 
-    def on(self, place: int) -> JaxOps:
-        """Return this backend on device number `place`; raises `UserError` if there are fewer."""
+    def on(self, index: int) -> JaxOps:
+        """Return this backend on device number `index`; raise `UserError` if there are fewer."""
         devices = jax.devices(self.device)
-        if place >= len(devices):
+        if index >= len(devices):
             raise UserError(
                 f"backend 'jax' has {len(devices)} devices {self.device!r} here; one CPU is several "
                 "with XLA_FLAGS=--xla_force_host_platform_device_count=N"
             )
-        other = copy.copy(self)
-        other._device = devices[place]
-        return other
+        ops = copy.copy(self)
+        ops._device = devices[index]
+        return ops
 
     def asarray(self, x: npt.ArrayLike) -> Array:
         x = np.asarray(x)

@@ -97,7 +97,7 @@ defvjp(_constant, lambda _, x: lambda g: anp.zeros(x.shape))
 
 
 class NumpyOps:
-    """The reference: NumPy, float64, CPU, eager."""
+    """NumPy in float64 on the CPU, eager: the reference."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(("eager",), ("float64",), ("cpu",))
     name = "numpy"
@@ -184,9 +184,9 @@ class NumpyOps:
         return rebuild(x, iter([_constant(leaf) for leaf in leaves(x)]))
 
     def value_and_grad(self, f: Callable[..., Array]) -> Callable[..., tuple[Array, Tree]]:
-        def call(tree: Tree, *rest: Tree) -> tuple[Array, Tree]:
+        def call(tree: Tree, *args: Tree) -> tuple[Array, Tree]:
             flat = [np.asarray(leaf) for leaf in leaves(tree)]
-            value, grads = autograd.value_and_grad(lambda xs: f(rebuild(tree, iter(xs)), *rest))(
+            value, grads = autograd.value_and_grad(lambda xs: f(rebuild(tree, iter(xs)), *args))(
                 flat
             )
             return np.asarray(value), rebuild(tree, iter(grads))

@@ -97,23 +97,23 @@ class TensorFlowOps:
         return tf.linalg.triangular_solve(a, b, lower=lower, adjoint=transpose)
 
     def index_add(self, x: Array, indices: Array, values: Array) -> Array:
-        moved = tf.transpose(x)  # tensor_scatter indexes the first axis
-        moved = tf.tensor_scatter_nd_add(moved, indices[:, None], tf.transpose(values))
-        return tf.transpose(moved)
+        transposed = tf.transpose(x)  # tensor_scatter indexes the first axis
+        transposed = tf.tensor_scatter_nd_add(transposed, indices[:, None], tf.transpose(values))
+        return tf.transpose(transposed)
 
     def stop_gradient(self, x: Tree) -> Tree:
         return tree_map(tf.stop_gradient, x)
 
     def value_and_grad(self, f: Callable[..., Array]) -> Callable[..., tuple[Array, Tree]]:
-        def call(tree: Tree, *rest: Tree) -> tuple[Array, Tree]:
+        def call(tree: Tree, *args: Tree) -> tuple[Array, Tree]:
             flat, zero = [tf.identity(x) for x in leaves(tree)], tf.UnconnectedGradients.ZERO
             if tf.executing_eagerly():
                 with tf.GradientTape(watch_accessed_variables=False) as tape:
                     tape.watch(flat)
-                    value = f(rebuild(tree, iter(flat)), *rest)
+                    value = f(rebuild(tree, iter(flat)), *args)
                 grads = tape.gradient(value, flat, unconnected_gradients=zero)
             else:
-                value = f(rebuild(tree, iter(flat)), *rest)
+                value = f(rebuild(tree, iter(flat)), *args)
                 # by default, the order of a sum in a graph depends on when buffers become free
                 by_two = tf.AggregationMethod.EXPERIMENTAL_TREE
                 grads = tf.gradients(

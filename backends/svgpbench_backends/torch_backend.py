@@ -90,8 +90,8 @@ class TorchOps:
     def cholesky(self, a: Array) -> Array:
         factor, info = torch.linalg.cholesky_ex(a)
         # NaN by a product, not by `where`, so that the gradient of a failed factor is NaN too
-        one = torch.ones((), dtype=factor.dtype, device=factor.device)
-        return factor * torch.where(info == 0, one, torch.nan)[..., None, None]
+        unit = torch.ones((), dtype=factor.dtype, device=factor.device)
+        return factor * torch.where(info == 0, unit, torch.nan)[..., None, None]
 
     def solve_triangular(
         self, a: Array, b: Array, *, lower: bool = True, transpose: bool = False
@@ -112,10 +112,10 @@ class TorchOps:
         return tree_map(lambda leaf: leaf.detach(), x)
 
     def value_and_grad(self, f: Callable[..., Array]) -> Callable[..., tuple[Array, Tree]]:
-        def call(tree: Tree, *rest: Tree) -> tuple[Array, Tree]:
+        def call(tree: Tree, *args: Tree) -> tuple[Array, Tree]:
             with torch.enable_grad():
                 flat = [leaf.detach().requires_grad_() for leaf in leaves(tree)]
-                value = f(rebuild(tree, iter(flat)), *rest)
+                value = f(rebuild(tree, iter(flat)), *args)
             if not flat or not value.requires_grad:  # autograd raises if no leaf is used
                 return value.detach(), tree_map(torch.zeros_like, tree)
             grads = torch.autograd.grad(value, flat, allow_unused=True)

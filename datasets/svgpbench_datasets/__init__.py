@@ -5,7 +5,14 @@ from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.files import DataFile
 from svgpbench_datasets.registry import REGISTRY, Registry
-from svgpbench_datasets.splits import Split, k_fold, random_split
+from svgpbench_datasets.splits import (
+    Split,
+    block_fold,
+    column_fold,
+    group_fold,
+    k_fold,
+    random_split,
+)
 from svgpbench_datasets.standardise import (
     Prepared,
     StandardisedRows,
@@ -27,7 +34,10 @@ __all__ = [
     "StandardisedRows",
     "Standardiser",
     "Task",
+    "block_fold",
+    "column_fold",
     "fingerprint",
+    "group_fold",
     "k_fold",
     "load_user_table",
     "prepare",

@@ -16,13 +16,18 @@ import pandas as pd
 
 from svgpbench_datasets.dataset import Dataset
 from svgpbench_datasets.entry import DatasetEntry
-from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.whole_files import writing
+
+
+def _croissant_terms(names: str) -> dict[str, str]:
+    """Map the terms of Croissant's vocabulary to their short addresses."""
+    return {name: f"cr:{name}" for name in names.split()}
+
 
 CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
+    **_croissant_terms("citeAs column"),
     "conformsTo": "dct:conformsTo",
     "cr": "http://mlcommons.org/croissant/",
     "rai": "http://mlcommons.org/croissant/RAI/",
@@ -30,29 +35,12 @@ CONTEXT: dict[str, Any] = {
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "dct": "http://purl.org/dc/terms/",
     "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileProperty": "cr:fileProperty",
-    "fileObject": "cr:fileObject",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
+    **_croissant_terms(
+        "extract field fileProperty fileObject fileSet format includes isLiveDataset jsonPath key "
+        "md5 parentField path recordSet references regex repeated replace"
+    ),
     "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
+    **_croissant_terms("separator source subField transform"),
 }
 TABLE, RECORDS = "table.parquet", "rows"
 
@@ -65,14 +53,12 @@ def write_croissant(entry: DatasetEntry, dataset: Dataset, folder: Path) -> Path
     """
     content = io.BytesIO()
     table_of(dataset).to_parquet(content, index=False)
-    described = described_as(entry, dataset, content.getvalue())
-    try:
+    description = description_of(entry, dataset, content.getvalue())
+    file = folder / "croissant.json"
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / TABLE).write_bytes(content.getvalue())
-        file = folder / "croissant.json"
-        file.write_text(json.dumps(described, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    except OSError as error:
-        raise DataError(f"{folder} cannot be written ({error.strerror})") from None
+        file.write_text(json.dumps(description, indent=2, ensure_ascii=False) + "\n", "utf-8")
     return file
 
 
@@ -85,7 +71,7 @@ def table_of(dataset: Dataset) -> pd.DataFrame:
     return table.assign(**{dataset.target_name: labels})
 
 
-def described_as(entry: DatasetEntry, dataset: Dataset, table: bytes) -> dict[str, Any]:
+def description_of(entry: DatasetEntry, dataset: Dataset, table: bytes) -> dict[str, Any]:
     """Return the description in JSON-LD; `table` is the content of the Parquet file."""
     names = (*dataset.feature_names, dataset.target_name)
     kinds = dict.fromkeys(names, "sc:Float")
@@ -98,7 +84,7 @@ def described_as(entry: DatasetEntry, dataset: Dataset, table: bytes) -> dict[st
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": entry.name.replace(":", "-").replace("@", "-"),
         "alternateName": entry.name,
-        "description": " ".join([f"{entry.title}.", *(f"{one}." for one in entry.defects)]),
+        "description": " ".join([f"{entry.title}.", *(f"{defect}." for defect in entry.defects)]),
         "url": entry.upstream,
         "license": entry.licence,
         "citeAs": entry.citation,

@@ -13,18 +13,20 @@ from svgpbench_datasets.errors import DataError
 
 Task: TypeAlias = Literal["regression", "classification", "multiclass"]
 Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
 
 _ROWS_AT_ONCE = 4096
 
 
-def fingerprint(X: Floats, y: Floats) -> str:
+def fingerprint(X: Floats, y: Floats, groups: Integers | None = None) -> str:
     """Hash the shapes and values of inputs [N, D] and targets [N]; return `sha256:` and 64 hex digits.
 
     Equal numbers give the same fingerprint on every machine: values are hashed as
-    little-endian float64 in row order, and -0.0 is hashed as 0.0.
+    little-endian float64 in row order, and -0.0 is hashed as 0.0. Group numbers [N] are hashed if given.
     """
     digest = hashlib.sha256()
-    for letter, array in (("X", X), ("y", y)):
+    arrays = {"X": X, "y": y} | ({} if groups is None else {"groups": groups.astype(np.float64)})
+    for letter, array in arrays.items():
         digest.update(f"{letter} {array.shape} <f8\n".encode())
         for start in range(0, len(array), _ROWS_AT_ONCE):  # a full copy may not fit in memory
             rows = array[start : start + _ROWS_AT_ONCE] + 0.0
@@ -52,13 +54,17 @@ class Dataset:
     target_name: str
     source: str  # origin of the numbers: an address or a path
     class_labels: tuple[str, ...] | None = None  # as written, class 0 first; None for regression
-    fingerprint: str = field(init=False)  # of X and y, see `fingerprint`
+    groups: Integers | None = (
+        None  # number of each row's group, [N], in the order of `group_labels`
+    )
+    group_labels: tuple[str, ...] = ()  # as written, sorted
+    fingerprint: str = field(init=False)  # of X, y and groups, see `fingerprint`
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", _read_only(self.X))
         object.__setattr__(self, "y", _read_only(self.y))
         _check(self)
-        object.__setattr__(self, "fingerprint", fingerprint(self.X, self.y))
+        object.__setattr__(self, "fingerprint", fingerprint(self.X, self.y, self.groups))
 
 
 def sealed(array: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, PositiveInt, model_validator
@@ -105,13 +105,13 @@ class DatasetEntry(RegistryModel):
         full = dict(data)
         for key in ("columns", "features", "outputs"):
             if isinstance(full.get(key), list | tuple):
-                full[key] = _written_out(full[key])
+                full[key] = list(_written_out(full[key]))
         classes = full.pop("classes", None)
         if isinstance(classes, int) and "labels" not in full:
             full["labels"] = {str(number): number for number in range(classes)}
         if "features" not in full:
             predicted = {full.get("target"), *full.get("outputs", ())}
-            full["features"] = [one for one in full.get("columns", ()) if one not in predicted]
+            full["features"] = [name for name in full.get("columns", ()) if name not in predicted]
         return full
 
     @model_validator(mode="after")
@@ -158,9 +158,9 @@ class DatasetEntry(RegistryModel):
         if count % len(parts):
             raise ValueError(f"{count} files cannot make {len(parts)} parts")
         for key in ("reader", "skip_lines"):
-            of_each = getattr(self, key)
-            if isinstance(of_each, tuple) and len(of_each) != count:
-                raise ValueError(f"{key} for {len(of_each)} files where {count} are declared")
+            values = getattr(self, key)
+            if isinstance(values, tuple) and len(values) != count:
+                raise ValueError(f"{key} for {len(values)} files where {count} are declared")
         if self.splits and (self.splits.train_rows or 0) >= self.rows:
             raise ValueError("splits.train_rows leaves no test row")
         return self
@@ -220,10 +220,10 @@ class DatasetEntry(RegistryModel):
             DataError: `output` is not a declared output.
         """
         if output not in self.outputs:
-            known = f"its outputs: {', '.join(self.outputs)}" if self.outputs else "it has one"
+            outputs = f"its outputs: {', '.join(self.outputs)}" if self.outputs else "it has one"
             raise DataError(
                 f"data set {self.name!r} has no output {output!r}"
-                f"{did_you_mean(output, self.outputs)} ({known})"
+                f"{did_you_mean(output, self.outputs)} ({outputs})"
             )
         if output == self.target:
             return self
@@ -242,14 +242,12 @@ class DatasetEntry(RegistryModel):
         return self.skip_lines[file] if isinstance(self.skip_lines, tuple) else self.skip_lines
 
 
-def _written_out(names: Iterable[Any]) -> list[Any]:
-    full: list[Any] = []
+def _written_out(names: Iterable[Any]) -> Iterator[Any]:
     for name in names:
         if isinstance(name, str) and (match := _RANGE.fullmatch(name)):
             stem, first, last = match[1], int(match[2]), int(match[3])
             if not first <= last < first + _LONGEST_RANGE:
                 raise ValueError(f"{name!r} names no columns")
-            full.extend(f"{stem}{number}" for number in range(first, last + 1))
+            yield from (f"{stem}{number}" for number in range(first, last + 1))
         else:
-            full.append(name)
-    return full
+            yield name

@@ -61,8 +61,8 @@ class DataFile(RegistryModel):
     @property
     def checksums(self) -> dict[str, str]:
         """Declared checksums by algorithm."""
-        known = {"sha256": self.sha256, "md5": self.md5, "sha1": self.sha1}
-        return {name: value for name, value in known.items() if value is not None}
+        checksums = {"sha256": self.sha256, "md5": self.md5, "sha1": self.sha1}
+        return {name: value for name, value in checksums.items() if value is not None}
 
 
 class UnseenFile(RegistryModel):

@@ -17,7 +17,7 @@ from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.files import File
 from svgpbench_datasets.reading.text import plain_numbers
 from svgpbench_datasets.splits import Split
-from svgpbench_datasets.whole_files import whole_file
+from svgpbench_datasets.whole_files import whole_file, writing
 
 Masks: TypeAlias = NDArray[np.bool_]
 
@@ -65,10 +65,7 @@ def write_masks(path: Path, splits: Sequence[Split]) -> None:
     rows = len(splits[0].train) + len(splits[0].test)
     text = np.full((rows, 2 * len(splits)), _COMMA)
     text[:, ::2], text[:, -1] = _ZERO, _END
-    for at, split in enumerate(splits):
-        text[split.test, 2 * at] += 1
-    try:
-        with whole_file(path) as unfinished:
-            unfinished.write_bytes(text.tobytes())
-    except OSError as error:
-        raise DataError(f"{path} cannot be written ({error.strerror or error})") from None
+    for number, split in enumerate(splits):
+        text[split.test, 2 * number] += 1
+    with writing(path), whole_file(path) as unfinished:
+        unfinished.write_bytes(text.tobytes())

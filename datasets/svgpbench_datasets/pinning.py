@@ -46,9 +46,9 @@ def write(pin: Pin) -> None:
     """Write the computed fingerprint into the registry file; raise `DataError` if that fails."""
     try:
         lines = pin.file.read_text(encoding="utf-8").splitlines(keepends=True)
-        for at, name, written in _fingerprints(lines):
+        for index, name, written in _fingerprints(lines):
             if name == pin.name:
-                lines[at] = lines[at].replace(written, pin.computed)
+                lines[index] = lines[index].replace(written, pin.computed)
                 pin.file.write_text("".join(lines), encoding="utf-8")
                 return
     except OSError as error:
@@ -59,8 +59,8 @@ def write(pin: Pin) -> None:
 def _fingerprints(lines: list[str]) -> Iterator[tuple[int, str, str]]:
     """Yield the line index, the data set name and the value of each fingerprint."""
     name = ""
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if match := _SECTION.fullmatch(line.strip()):
             name = match[1] if match[2] is None else f"{match[1]}:{match[2]}"
         elif match := _FINGERPRINT.match(line):
-            yield at, name, match[1]
+            yield index, name, match[1]

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from svgpbench_datasets.dataset import Dataset
 from svgpbench_datasets.entry import DatasetEntry
-from svgpbench_datasets.errors import DataError, did_you_mean, listed
+from svgpbench_datasets.errors import DataError, did_you_mean, join_names
 from svgpbench_datasets.generated.generators import generate
 from svgpbench_datasets.sources import Sources
 from svgpbench_datasets.splits import Split
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the readers import pandas, which is slow
     from svgpbench_datasets.reading.numbers import Block
     from svgpbench_datasets.reading.tables import Missing
 
-_OF_THE_FILES = frozenset({"splits", "unseen", "fingerprint", "output_fingerprints"})
+_KEYS_OF_FILES = frozenset({"splits", "unseen", "fingerprint", "output_fingerprints"})
 
 
 def read_entries(folder: Traversable) -> dict[str, DatasetEntry]:
@@ -48,8 +48,9 @@ def read_entries(folder: Traversable) -> dict[str, DatasetEntry]:
 def registry_files(folder: Traversable) -> list[Traversable]:
     """Return the registry files of a folder: `registry.toml`, then `registry/*.toml` by name."""
     more = folder.joinpath("registry")
-    split = [one for one in more.iterdir() if one.name.endswith(".toml")] if more.is_dir() else []
-    return [folder.joinpath("registry.toml"), *sorted(split, key=lambda file: file.name)]
+    entries = more.iterdir() if more.is_dir() else ()
+    split = sorted((file for file in entries if file.name.endswith(".toml")), key=lambda f: f.name)
+    return [folder.joinpath("registry.toml"), *split]
 
 
 def _entries_of(declared: dict[str, Any], where: str) -> Iterator[tuple[str, DatasetEntry]]:
@@ -64,9 +65,9 @@ def _entries_of(declared: dict[str, Any], where: str) -> Iterator[tuple[str, Dat
         for variant, changes in table.get("variants", {}).items():
             full_name = f"{name}:{variant}"
             # with other files, what describes the original files does not apply
-            gone = _OF_THE_FILES if "files" in changes else ()
-            kept = {key: value for key, value in base.items() if key not in gone}
-            yield full_name, _validated(full_name, {**kept, **changes}, where)
+            dropped = _KEYS_OF_FILES if "files" in changes else ()
+            shared = {key: value for key, value in base.items() if key not in dropped}
+            yield full_name, _validated(full_name, {**shared, **changes}, where)
 
 
 def _validated(name: str, table: dict[str, Any], where: str) -> DatasetEntry:
@@ -98,14 +99,14 @@ class Registry:
         Raises:
             DataError: the name or the output is unknown.
         """
-        table, at, output = name.partition("@")
+        table, separator, output = name.partition("@")
         if table not in self._entries:
             raise DataError(
                 f"unknown data set {table!r}{did_you_mean(table, self._entries)} "
-                f"(known: {listed(self._entries, 30)})"
+                f"(known: {join_names(self._entries, 30)})"
             )
         entry = self._entries[table]
-        return entry.with_output(output) if at else entry
+        return entry.with_output(output) if separator else entry
 
     def load(self, name: str) -> Dataset:
         """Load a data set: X [rows, D] and y [rows], float64.
@@ -140,12 +141,12 @@ class Registry:
         )
 
     def _numbers(self, entry: DatasetEntry) -> Block:
-        if drawn_by := entry.generated:
-            X, y = generate(drawn_by.name, entry.rows, drawn_by.seed)
-            drawn = [column for column in entry.columns if column != entry.target]
-            return X[:, [drawn.index(name) for name in entry.features]], y
+        if generated := entry.generated:
+            X, y = generate(generated.name, entry.rows, generated.seed)
+            inputs = [column for column in entry.columns if column != entry.target]
+            return X[:, [inputs.index(name) for name in entry.features]], y
         if entry.made:
-            return self._from_made(entry, self._sources.cache_folder() / entry.made)
+            return self._numbers_made(entry, self._sources.cache_folder() / entry.made)
         from svgpbench_datasets.reading.parsed import is_large, parsed_path, read_or_parse
         from svgpbench_datasets.reading.tables import read_blocks, read_entry
 
@@ -156,7 +157,7 @@ class Registry:
         path = parsed_path(entry, hashes, self._sources.cache_folder())
         return read_or_parse(path, lambda: read_blocks(entry, opened))
 
-    def _from_made(self, entry: DatasetEntry, file: Path) -> Block:
+    def _numbers_made(self, entry: DatasetEntry, file: Path) -> Block:
         from svgpbench_datasets.reading.columns import read_numbers
 
         if not file.is_file():

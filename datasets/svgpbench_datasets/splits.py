@@ -24,13 +24,14 @@ class Split:
 
     train: Indices  # training rows, ascending, [n]
     test: Indices  # test rows, ascending, [m]
-    kind: Literal["k-fold", "random", "fixed"]  # fixed: published with the data set
+    kind: Literal["k-fold", "random", "fixed", "groups", "blocks", "column"]
     fold: int  # fold that is the test part, from 0; 0 for a random split
     folds: int  # number of folds; 1 for a random split
     seed: int  # seed of the permutation; 0 for a fixed split
     hash: str = field(init=False)  # `sha256:` and the hash of the two index arrays alone
 
     def __post_init__(self) -> None:
+        digest = hashlib.sha256()
         for part in ("train", "test"):
             rows = np.array(getattr(self, part), dtype=np.int64)
             if rows.ndim != 1 or rows.size == 0:
@@ -38,10 +39,11 @@ class Split:
             rows.sort()
             rows.setflags(write=False)
             object.__setattr__(self, part, rows)
-        both = np.concatenate([self.train, self.test])
-        if both.min() < 0 or np.unique(both).size < both.size:
+            digest.update(f"{part} {rows.size} <i8\n".encode() + rows.astype("<i8").tobytes())
+        rows = np.concatenate([self.train, self.test])
+        if rows.min() < 0 or np.unique(rows).size < rows.size:
             raise DataError("a split names a row twice or a row before the first; name each once")
-        object.__setattr__(self, "hash", _hash(self.train, self.test))
+        object.__setattr__(self, "hash", f"sha256:{digest.hexdigest()}")
 
 
 def k_fold(n: int, folds: int, fold: int, seed: int) -> Split:
@@ -52,15 +54,59 @@ def k_fold(n: int, folds: int, fold: int, seed: int) -> Split:
     Raises:
         DataError: an argument is out of range.
     """
-    if folds < 2:
-        raise DataError(f"{folds} folds: cross-validation needs at least 2")
-    if folds > n:
-        raise DataError(f"{folds} folds of {n} rows: some would be empty; use at most {n}")
-    if not 0 <= fold < folds:
-        raise DataError(f"fold {fold} of {folds}: folds are numbered from 0 to {folds - 1}")
+    _check_fold(n, folds, fold)
     parts = np.array_split(_permutation(n, seed), folds)
     test = parts.pop(fold)
     return Split(np.concatenate(parts), test, "k-fold", fold, folds, seed)
+
+
+def block_fold(n: int, folds: int, fold: int) -> Split:
+    """Return one fold (from 0) of n rows cut into blocks of consecutive rows, without a permutation.
+
+    Raises:
+        DataError: an argument is out of range.
+    """
+    _check_fold(n, folds, fold)
+    parts = np.array_split(np.arange(n), folds)
+    test = parts.pop(fold)
+    return Split(np.concatenate(parts), test, "blocks", fold, folds, 0)
+
+
+def group_fold(groups: Indices, folds: int, fold: int, seed: int) -> Split:
+    """Return one fold (from 0) in which all rows of a group are on the same side.
+
+    Groups are permuted by the seed; each goes to the fold that has the fewest rows so far.
+
+    Args:
+        groups: number of each row's group, [n], from 0.
+        folds: number of folds, at most the number of groups.
+        fold: fold that is the test part.
+        seed: seed of the permutation.
+
+    Raises:
+        DataError: an argument is out of range.
+    """
+    sizes = np.bincount(groups)
+    _check_fold(len(sizes), folds, fold, "groups")
+    rows_of_fold = np.zeros(folds, dtype=np.int64)
+    fold_of_group = np.zeros(len(sizes), dtype=np.int64)
+    for group in _permutation(len(sizes), seed):
+        fold_of_group[group] = np.argmin(rows_of_fold)
+        rows_of_fold[fold_of_group[group]] += max(1, sizes[group])
+    is_test = fold_of_group[groups] == fold
+    return Split(np.flatnonzero(~is_test), np.flatnonzero(is_test), "groups", fold, folds, seed)
+
+
+def column_fold(groups: Indices, fold: int) -> Split:
+    """Return the fold whose test part are the rows of group number `fold`; every group is a fold.
+
+    Raises:
+        DataError: there is no such group.
+    """
+    folds = int(groups.max()) + 1
+    _check_fold(folds, folds, fold, "values")
+    is_test = groups == fold
+    return Split(np.flatnonzero(~is_test), np.flatnonzero(is_test), "column", fold, folds, 0)
 
 
 def random_split(n: int, test_fraction: float, seed: int) -> Split:
@@ -79,15 +125,16 @@ def random_split(n: int, test_fraction: float, seed: int) -> Split:
     return Split(rows[held_out:], rows[:held_out], "random", 0, 1, seed)
 
 
+def _check_fold(n: int, folds: int, fold: int, units: str = "rows") -> None:
+    if folds < 2:
+        raise DataError(f"{folds} folds: cross-validation needs at least 2")
+    if folds > n:
+        raise DataError(f"{folds} folds of {n} {units}: some would be empty; use at most {n}")
+    if not 0 <= fold < folds:
+        raise DataError(f"fold {fold} of {folds}: folds are numbered from 0 to {folds - 1}")
+
+
 def _permutation(n: int, seed: int) -> Indices:
     if seed < 0:
         raise DataError(f"seed {seed}: give a whole number from 0")
     return np.random.Generator(np.random.PCG64(seed)).permutation(n).astype(np.int64)
-
-
-def _hash(train: Indices, test: Indices) -> str:
-    digest = hashlib.sha256()
-    for part, rows in (("train", train), ("test", test)):
-        digest.update(f"{part} {rows.size} <i8\n".encode())
-        digest.update(rows.astype("<i8").tobytes())
-    return f"sha256:{digest.hexdigest()}"

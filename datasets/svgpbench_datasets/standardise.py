@@ -82,9 +82,9 @@ class StandardisedRows:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, chosen: slice | NDArray[Any]) -> Floats:
+    def __getitem__(self, index: slice | NDArray[Any]) -> Floats:
         """Return rows by slice, mask or indices, [m, D]; indices of several axes give [..., D]."""
-        return self.standardiser.apply(self.table[self.rows[chosen]])
+        return self.standardiser.apply(self.table[self.rows[index]])
 
     def __array__(
         self, dtype: DTypeLike | None = None, *, copy: bool | None = None
@@ -132,8 +132,8 @@ def prepare_whole(
     dataset: Dataset, *, standardise_x: bool = True, standardise_y: bool = True
 ) -> Prepared:
     """Return all rows as training part, standardised with their own statistics; no test rows."""
-    rows, none = np.arange(dataset.y.size), np.arange(0)
-    return _prepared(dataset, rows, none, "", standardise_x, standardise_y)
+    rows, no_rows = np.arange(dataset.y.size), np.arange(0)
+    return _prepared(dataset, rows, no_rows, "", standardise_x, standardise_y)
 
 
 def _prepared(

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from svgpbench_datasets.dataset import Dataset, Task
+import numpy as np
+
+from svgpbench_datasets.dataset import Dataset, Integers, Task
 from svgpbench_datasets.errors import DataError, did_you_mean
 from svgpbench_datasets.fetch.unpacking import Bounded, content
 from svgpbench_datasets.fetch.verification import WrongContent
@@ -44,6 +46,7 @@ def load_user_table(
     name: str | None = None,
     outputs: Sequence[str] = (),
     arrays: Sequence[str] = (),
+    groups: str | None = None,
 ) -> Dataset:
     """Load a table from a file as a data set: X [N, D] and y [N], N at least 2.
 
@@ -54,11 +57,12 @@ def load_user_table(
         target: name of the target column.
         task: `classification` needs two distinct target values, `multiclass` two or more. They
             become 0..K-1 in sorted order.
-        features: names of the D input columns in the wanted order; None for every column but
+        features: names of the D input columns in this order; None for every column but
             the target and `outputs`.
         name: name of the data set; None for the stem of the file name.
         outputs: names of further target columns, which are not inputs.
         arrays: names of the arrays of a .mat or .npz file to read side by side; empty for all.
+        groups: name of a column with the group of each row, such as a patient, for splits. It is no input.
 
     Raises:
         DataError: the file is not such a table. The message names file, line (binary formats:
@@ -75,30 +79,39 @@ def load_user_table(
         raise DataError(f"features of {path} are one text {features!r}; give a list of names")
     file, labelled = Path(path), task != "regression"
     layout = layout_of(file, arrays)
+    apart = outputs if groups is None else [*outputs, groups]
     with _content(file) as (_, stream):
         table = open_table(stream, str(file), layout)
-        found = read_columns(
-            table,
-            str(file),
-            target=target,
-            features=features,
-            outputs=outputs,
-            labelled=labelled,
+        columns = read_columns(
+            table, str(file), target=target, features=features, outputs=apart, labelled=labelled
         )
-    rows, y, classes = len(found.y), found.y, None
+    rows, y, classes = len(columns.y), columns.y, None
     if rows < 2:
         raise DataError(f"{file}: {rows or 'no'} data row{'s' * (rows == 0)}; give at least two")
     if labelled:
-        y, classes = sorted_classes(y, found.labels, f"{file}: target {target!r}", task=task)
+        y, classes = sorted_classes(y, columns.labels, f"{file}: target {target!r}", task=task)
+    numbers: Integers | None = None
+    group_labels: tuple[str, ...] = ()
+    if groups is not None:
+        with _content(file) as (_, stream):
+            table = open_table(stream, str(file), layout)
+            one = read_columns(
+                table, str(file), target=groups, features=columns.features[:1], labelled=True
+            )
+        where = f"{file}: groups {groups!r}"
+        ordered, group_labels = sorted_classes(one.y, one.labels, where, task="multiclass")
+        numbers = ordered.astype(np.int64)
     return Dataset(
         name=file.stem if name is None else name,
         task=task,
-        X=found.X,
+        X=columns.X,
         y=y,
-        feature_names=found.features,
+        feature_names=columns.features,
         target_name=target,
         source=str(file),
         class_labels=classes,
+        groups=numbers,
+        group_labels=group_labels,
     )
 
 
@@ -108,9 +121,15 @@ def layout_of(file: Path, arrays: Sequence[str] = ()) -> Layout:
     Raises:
         DataError: the file is missing, empty or of an unknown format, or has no arrays to choose.
     """
-    from svgpbench_datasets.reading.text import layout_found
+    from svgpbench_datasets.reading.text import detect_layout
 
-    _check_file(file)
+    if file.is_dir():
+        raise DataError(f"{file} is a folder; name a file in it, such as a .csv")
+    if not file.is_file():
+        siblings = file.parent.iterdir() if file.parent.is_dir() else ()
+        raise DataError(f"no file {file}{did_you_mean(file.name, (f.name for f in siblings))}")
+    if file.stat().st_size == 0:
+        raise DataError(f"{file} is empty; give a header line and data rows")
     with _content(file) as (ending, stream):
         if ending not in READERS:
             raise DataError(
@@ -119,20 +138,8 @@ def layout_of(file: Path, arrays: Sequence[str] = ()) -> Layout:
         if arrays and ending not in (".mat", ".npz"):
             raise DataError(f"{file} has no arrays to choose from; leave `arrays` out")
         if ending in TEXT:
-            return layout_found(stream, str(file))
+            return detect_layout(stream, str(file))
         return Layout(READERS[ending], header=None, arrays=tuple(arrays))
-
-
-def _check_file(file: Path) -> None:
-    if file.is_dir():
-        raise DataError(f"{file} is a folder; name a file in it, such as a .csv")
-    if not file.is_file():
-        near = ""
-        if file.parent.is_dir():
-            near = did_you_mean(file.name, (sibling.name for sibling in file.parent.iterdir()))
-        raise DataError(f"no file {file}{near}")
-    if file.stat().st_size == 0:
-        raise DataError(f"{file} is empty; give a header line and data rows")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Atomic writing: a file gets its name only when it is complete."""
+"""Writing of files: a file gets its name only when it is complete; errors are one line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from svgpbench_datasets.errors import DataError
 
 
 @contextmanager
@@ -18,3 +20,12 @@ def whole_file(path: Path) -> Iterator[Path]:
             unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path, advice: str = "") -> Iterator[None]:
+    """Turn an `OSError` into a one-line `DataError` that names `path` and ends with `advice`."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"{path} cannot be written ({error.strerror or error}){advice}") from None

@@ -19,6 +19,8 @@ from svgpbench.papers.judged_claims import judged_claims
 from svgpbench.plugins import TABLES, known_backends
 from svgpbench.posterior import (
     Posterior,
+    compare_inducing_counts,
+    evidence_bounds,
     export_posterior,
     fit,
     import_posterior,
@@ -29,6 +31,7 @@ from svgpbench.results import store
 from svgpbench.results.collect import collect
 from svgpbench.results.frames import final_frame, trace_frame
 from svgpbench.results.records import Record
+from svgpbench.results.unsettled import unsettled
 from svgpbench.runs.planned import checked_cells
 from svgpbench.runs.pool import run_cells
 
@@ -38,6 +41,8 @@ __all__ = [
     "UserError",
     "check",
     "claims",
+    "compare_inducing_counts",
+    "evidence_bounds",
     "export_posterior",
     "finals",
     "fit",
@@ -94,8 +99,11 @@ def run(
 
 
 def finals(records: Sequence[Record]) -> pd.DataFrame:
-    """Return one row per record: configuration of the cell, status and final metrics."""
-    return final_frame(records)
+    """Return one row per record: configuration of the cell, status and final metrics.
+
+    `unsettled` says how the bound still moved in the last quarter of a run; it is empty if it had settled.
+    """
+    return final_frame(records).assign(unsettled=[unsettled(record) for record in records])
 
 
 def traces(records: Sequence[Record]) -> pd.DataFrame:

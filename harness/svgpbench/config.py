@@ -242,11 +242,12 @@ class DataConfig(Strict):
 
     name: str
     path: str | None = None
-    target: str | None = None  # this and the next four are for a file only
+    target: str | None = None  # this and the next five are for a file only
     task: Literal["regression", "classification", "multiclass"] | None = None
     features: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None
     outputs: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None  # every target
     arrays: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None  # of .mat and .npz
+    groups: str | None = None  # column of a file that a split reads; it is no input
     factors: Annotated[tuple[tuple[str, FiniteFloat], ...], BeforeValidator(_pairs)] = ()
     standardise_x: bool = True
     standardise_y: bool = True
@@ -258,7 +259,7 @@ class DataConfig(Strict):
 
     @model_validator(mode="after")
     def _columns_are_those_of_a_file(self) -> DataConfig:
-        of_a_file = ("target", "task", "features", "outputs", "arrays")
+        of_a_file = ("target", "task", "features", "outputs", "arrays", "groups")
         given = [key for key in of_a_file if getattr(self, key) is not None]
         if self.path is None and given:
             raise ValueError(
@@ -285,10 +286,11 @@ def data_sets_by_name(names: Collection[str]) -> dict[str, list[str]]:
 class SplitConfig(Strict):
     """A split of the rows into a training part and a test part."""
 
-    kind: Literal["k-fold", "random", "fixed", "none"] = "k-fold"
-    """fixed: published with the data set; none: all rows are for training."""
-    folds: Annotated[int, Field(ge=2)] = 5  # k-fold only
-    fold: Annotated[int, Field(ge=0)] = 0  # k-fold and fixed
+    kind: Literal["k-fold", "random", "fixed", "none", "groups", "blocks", "column"] = "k-fold"
+    """fixed: published with the data set; none: all rows are for training; groups: the rows of a group stay
+    together; blocks: folds of consecutive rows; column: the rows of one group are the test part."""
+    folds: Annotated[int, Field(ge=2)] = 5  # k-fold, groups and blocks
+    fold: Annotated[int, Field(ge=0)] = 0  # all but random
     test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1  # random only
     seed: Annotated[int, Field(ge=0)] = 0
 

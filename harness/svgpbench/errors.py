@@ -23,6 +23,10 @@ class UserError(ValueError):
         super().__init__(on_one_line(message))
 
 
+class UnsettledWarning(UserWarning):
+    """A training ended while its bound still moved by more than the region of practical equivalence."""
+
+
 class NoAutodiffError(UserError):
     """Error of `value_and_grad` on a backend without autodiff."""
 

@@ -26,8 +26,8 @@ from svgpbench.checks.cases import (
 from svgpbench.checks.completeness import Skip, omissions
 from svgpbench.checks.dense import kernel_matrix
 from svgpbench.checks.evaluate import GROUPS, Arrays
-from svgpbench.checks.identities import IDENTITIES, Identity, identities
-from svgpbench.checks.matrix import CONDITION, CONDITIONS, Entry, bound, difference
+from svgpbench.checks.identities import IDENTITIES, IdentityResult, identities
+from svgpbench.checks.matrix import CONDITION, CONDITIONS, MatrixEntry, bound, difference
 from svgpbench.checks.report import Report
 from svgpbench.checks.rounding import growth
 from svgpbench.checks.run import Share, plan
@@ -109,9 +109,11 @@ def test_identity_8_needs_projected_steps_that_stop_elsewhere(
 
 
 def test_report_is_red_for_each_kind_of_failure() -> None:
-    good = Entry("m | l | k | float64", "values", 1e-15, "values/elbo", ("numpy", "jax"), 1e-10)
-    bad = Entry("m | l | k | float64", "values", float("inf"), "values/mu", ("a", "b"), 1e-10)
-    wrong = Identity(1, "steps agree", "jax", 1.0, 1e-8)
+    good = MatrixEntry(
+        "m | l | k | float64", "values", 1e-15, "values/elbo", ("numpy", "jax"), 1e-10
+    )
+    bad = MatrixEntry("m | l | k | float64", "values", float("inf"), "values/mu", ("a", "b"), 1e-10)
+    wrong = IdentityResult(1, "steps agree", "jax", 1.0, 1e-8)
     assert Report(["numpy"], False, [good], [], [], []).ok
     assert not Report(["numpy"], False, [bad], [], [], []).ok
     assert not Report(["numpy"], False, [good], [wrong], [], []).ok
@@ -194,7 +196,9 @@ def test_unknown_backend_is_one_line() -> None:
 
 
 def test_what_a_backend_does_not_offer_is_a_word_in_the_matrix_and_one_line() -> None:
-    entry = Entry("m | l | k | float64", "values", 1e-15, "values/elbo", ("numpy", "x"), 1e-10)
+    entry = MatrixEntry(
+        "m | l | k | float64", "values", 1e-15, "values/elbo", ("numpy", "x"), 1e-10
+    )
     skips = [Skip("x", f"{m} | l | k | float32", g, "no float32") for m in "mn" for g in GROUPS]
     skips += [Skip("x", "m | l | k | float64", "gradients", "no autodiff")]
     skips += [Skip("x", f"identity {n}", "", "no autodiff") for n in (7, 8)]

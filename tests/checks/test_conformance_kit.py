@@ -13,6 +13,11 @@ from svgpbench.plugins import framework_missing
 sys.path.insert(0, str(Path(__file__).parents[1] / "strangers"))
 from installed import HERE, Done, Place
 
+SHIPPED_LIKELIHOODS = (
+    *("gaussian", "bernoulli-probit", "bernoulli-logit", "softmax"),
+    *("robust-max", "student-t", "poisson"),
+)
+
 FAULTS = {
     "cholesky of a matrix that has none is zero": (
         "np.tril(np.full_like(factor, np.nan))",
@@ -114,6 +119,41 @@ def test_a_method_whose_posterior_is_another_s_is_found(stranger: Place) -> None
     }
 
 
+LIKELIHOOD_FAULTS = {
+    "the sign of α is flipped": (
+        "value, self.rate * (1.0",
+        "value, -self.rate * (1.0",
+        {"test_alpha_and_beta_are_slopes_of_the_expected_log_likelihood"},
+    ),
+    "a density that does not add up to one": (
+        "ops.log(self.rate + 0.0 * z)",
+        "ops.log(1.0 + 0.0 * z)",
+        {"test_predictive_probabilities_add_up_to_one"},
+    ),
+    "the mean of y is another": (
+        "return mu[0]",
+        "return 1.1 * mu[0]",
+        {"test_predictions_are_moments_of_the_predictive_distribution"},
+    ),
+}
+
+
+def test_a_stranger_s_likelihood_and_those_of_this_package_pass(stranger: Place) -> None:
+    names = ("logistic", *SHIPPED_LIKELIHOODS)
+    chosen = [word for name in names for word in ("--likelihood", name)]
+    done = kit(stranger, *chosen, "--backend", "numpy", "--backend", "slate")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+
+
+@pytest.mark.parametrize("says", LIKELIHOOD_FAULTS)
+def test_it_finds_in_a_likelihood(stranger: Place, says: str) -> None:
+    file = stranger.folder / "slate" / "slate" / "likelihood.py"
+    old, new, tests = LIKELIHOOD_FAULTS[says]
+    assert file.read_text().count(old) == 1
+    file.write_text(file.read_text().replace(old, new))
+    assert failed(kit(stranger, "--likelihood", "logistic")) >= tests
+
+
 def test_known_failures_are_expected_and_one_that_passes_is_said(stranger: Place) -> None:
     file = stranger.folder / "slate" / "slate" / "backend.py"
     file.write_text(file.read_text().replace("np.logaddexp(x, 0.0)", "np.log(1.0 + np.exp(x))"))
@@ -134,9 +174,10 @@ def test_known_failures_are_expected_and_one_that_passes_is_said(stranger: Place
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "say what to test: --backend NAME, --method NAME, or both"),
+        ([], "say what to test: --backend NAME, --method NAME or --likelihood NAME"),
         (["--backend", "slat"], "unknown backend 'slat'; did you mean 'slate'?"),
         (["--method", "mean-feeld"], "unknown method 'mean-feeld'; did you mean 'mean-field'?"),
+        (["--likelihood", "logistics"], "unknown likelihood 'logistics'; did you mean 'logistic'?"),
         (["--backend", "slate", "--known-failures", "none.txt"], "none.txt cannot be read"),
     ],
 )

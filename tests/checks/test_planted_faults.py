@@ -13,7 +13,7 @@ import pytest
 from svgpbench.checks.cases import Case, build_model, small_problem
 from svgpbench.checks.dense import dense_arrays
 from svgpbench.checks.evaluate import evaluate
-from svgpbench.checks.matrix import Entry, compare
+from svgpbench.checks.matrix import MatrixEntry, compare
 from svgpbench.kernels import Model
 from svgpbench.likelihoods import poisson, robust_max, softmax, student_t
 from svgpbench.methods import (
@@ -49,14 +49,16 @@ def copy_of(module: ModuleType, folder: Path, old: str, new: str) -> ModuleType:
     return made
 
 
-def matrix(case: Case, methods: dict[str, AnyMethod], model: Model | None = None) -> list[Entry]:
+def matrix(
+    case: Case, methods: dict[str, AnyMethod], model: Model | None = None
+) -> list[MatrixEntry]:
     """Entries of a case whose method is given for each backend."""
     model = model or build_model(case.likelihood, case.kernel)
     numbers = {b: evaluate(load_backend(b), model, m, PROBLEM) for b, m in methods.items()}
     return compare(case, numbers, dense_arrays(case, PROBLEM, numbers["numpy"]))
 
 
-def red(entries: list[Entry]) -> set[str]:
+def red(entries: list[MatrixEntry]) -> set[str]:
     """The groups that failed."""
     return {e.group for e in entries if not e.ok}
 

@@ -32,11 +32,11 @@ def test_a_claim_at_an_equal_budget_is_graded_by_non_inferiority(figure3: Judged
     """Five starts a split; t-SVGP is worse nowhere."""
     assert figure3.grade == Grade.holds
     assert figure3.kind == "experiments"
-    core = [effect for part in figure3.of("core") for effect in part.judgement.effects]
+    core = [effect for part in figure3.parts_of_role("core") for effect in part.judgement.effects]
     assert {effect.outcome for effect in core} <= {"no worse", "undecided"}
     assert all(effect.held for effect in core if effect.outcome == "no worse")
     cells_of_a_method = (5 + 1) * 6 * 5  # starts and a replica, data sets, folds
-    assert {len(part.records) for part in figure3.of("core")} == {2 * cells_of_a_method}
+    assert {len(part.records) for part in figure3.parts_of_role("core")} == {2 * cells_of_a_method}
     assert set(figure3.steadiness) == set(VARIANTS)
 
 
@@ -58,10 +58,10 @@ def test_a_file_of_records_that_is_cut_off_is_one_line_and_no_grade(
 
 
 def test_beside_an_ordering_over_data_sets_stand_the_ranks_of_its_methods(figure3: Judged) -> None:
-    (ranks,) = {part.judgement.ranks for part in figure3.of("core")[:1]}
+    (ranks,) = {part.judgement.ranks for part in figure3.parts_of_role("core")[:1]}
     assert ranks is not None
     assert ranks.data_sets == 6
-    assert [rank.method for rank in ranks.of] == ["t-SVGP", "q-SVGP natgrad"]
+    assert [rank.method for rank in ranks.by_method] == ["t-SVGP", "q-SVGP natgrad"]
     entry = next(part for part in figure3.to_json()["parts"] if part["role"] == "core")
     assert entry["ranks"]["data_sets"] == 6
 

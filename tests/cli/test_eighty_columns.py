@@ -11,8 +11,8 @@ from command_line import Cli
 from committed_records import RESULTS, committed
 from rich.console import RenderableType
 
-from svgpbench.checks.identities import Identity
-from svgpbench.checks.matrix import Entry
+from svgpbench.checks.identities import IdentityResult
+from svgpbench.checks.matrix import MatrixEntry
 from svgpbench.checks.report import COLUMNS, Report
 from svgpbench.checks.rounding import Rounding
 from svgpbench.output import terminal
@@ -85,9 +85,10 @@ def test_a_check_prints_readable_tables(
 ) -> None:
     case = "diagonal-precision projected-b | bernoulli-probit | matern52 | float32"
     entries = [
-        Entry(case, group, 1.5e-8, f"{group}/elbo", ("numpy", "jax"), 1e-4) for group in COLUMNS
+        MatrixEntry(case, group, 1.5e-8, f"{group}/elbo", ("numpy", "jax"), 1e-4)
+        for group in COLUMNS
     ]
-    identity = Identity(
+    identity = IdentityResult(
         14, "the bound of a collapsed method is the best of all q", "jax", 1e-12, 1e-8
     )
     report = Report(

@@ -11,7 +11,7 @@ from own_experiment import write_own
 from synthetic_records import one_adam_fold_fails, quick_cells, synthetic_record
 
 from svgpbench.output.curves import Curve, curves, leaves, limits
-from svgpbench.output.palette import KNOWN, OTHERS, line_styles
+from svgpbench.output.palette import METHOD_STYLES, OTHER_STYLES, line_styles
 from svgpbench.results.frames import trace_frame
 
 
@@ -68,14 +68,16 @@ def test_a_method_looks_the_same_whatever_stands_beside_it() -> None:
     assert (
         line_styles(["theirs", "t-SVGP"])["t-SVGP"]
         == line_styles(["t-SVGP"])["t-SVGP"]
-        == KNOWN["t-SVGP"]
+        == METHOD_STYLES["t-SVGP"]
     )
-    assert line_styles(["theirs"])["theirs"] == OTHERS[0]
+    assert line_styles(["theirs"])["theirs"] == OTHER_STYLES[0]
 
 
 def test_sixteen_methods_of_one_s_own_are_told_apart_and_from_those_that_are_known() -> None:
     own = [f"theirs {place}" for place in range(16)]
-    assert len({*line_styles(own).values(), *KNOWN.values()}) == 16 + len({*KNOWN.values()})
+    assert len({*line_styles(own).values(), *METHOD_STYLES.values()}) == 16 + len(
+        {*METHOD_STYLES.values()}
+    )
 
 
 ENTRIES = """

@@ -118,7 +118,10 @@ def test_a_missing_framework_is_refused_with_the_extra_to_install(
         (("lengthscale = 1.0", 'name = "matern12"'), "unknown kernel 'matern12'"),
         (("m_steps = 2", 'm_steps = "2"'), "[training] m_steps must be a integer, got '2'"),
         (("m_steps = 2", "m_steps = -2"), "[training] m_steps must be greater than or equal to 0"),
-        (("folds = 4", 'kind = "k_fold"'), "[split] kind must be 'k-fold', 'random' or 'fixed'"),
+        (
+            ("folds = 4", 'kind = "k_fold"'),
+            "[split] kind must be 'k-fold', 'random', 'fixed', 'groups', 'blocks' or 'column'",
+        ),
         (("run_folds = [0, 1]", "run_folds = [4]"), "fold 4 of 4"),
         (("count = 5", "count = 31"), "inducing.count = 31 is more than the 30 training rows"),
         (("m_steps = 2", "batch_size = 31"), "training.batch_size = 31 is more than the 30"),

@@ -13,8 +13,8 @@ from committed_records import RESULTS
 from hand_records import cell, collected, record
 
 from svgpbench.cli.application import exit_code
-from svgpbench.comparison.advice import Advice, Field, field_of
-from svgpbench.comparison.advice_by_time import Timed, TimedField, is_no_later
+from svgpbench.comparison.advice import Advice, ExperimentField, field_of
+from svgpbench.comparison.advice_by_time import TimedContestant, TimedField, is_no_later
 from svgpbench.comparison.advice_text import advice_as_markdown
 from svgpbench.comparison.cases import Case, Question, cases_in, near, nearest
 from svgpbench.config import InducingConfig, MethodConfig, TrainingConfig
@@ -43,7 +43,7 @@ def test_inducing_points_count_where_they_are_asked_for() -> None:
     small, both = case(1000, 8, "gaussian", 20), case(1000, 8, "gaussian", 20, 100)
     assert near([small, both], asked) == [both]
     few, many = (record(cell(inducing=InducingConfig(count=count)), -1.0) for count in (20, 100))
-    assert (asked.takes(few), asked.takes(many)) == (False, True)
+    assert (asked.accepts(few), asked.accepts(many)) == (False, True)
 
 
 def test_the_nearest_are_those_of_the_likelihood_by_the_size_that_is_farthest() -> None:
@@ -90,7 +90,7 @@ def records(data: str, bounds: dict[str, list[float]] | None = None, **nlpd: flo
 
 def field(
     *of_data: list[Record], question: Question = GAUSSIAN, rates: Rates = "none needed"
-) -> Field:
+) -> ExperimentField:
     cases = [
         Case("by-hand", several[0].config.data.title, "gaussian", 90, 5, (50,), tuple(several))
         for several in of_data
@@ -100,7 +100,7 @@ def field(
     return found
 
 
-def names(found: Field) -> list[str]:
+def names(found: ExperimentField) -> list[str]:
     return [one.method for one in found.recommended]
 
 
@@ -170,7 +170,7 @@ def test_a_method_that_has_not_settled_on_a_data_set_is_named_and_compared_with_
 def test_a_fall_in_one_run_counts_and_a_rise_in_the_median() -> None:
     falls, rises = [-9.0, -1.0, -5.0, -1.0], [-9.0, -3.0, -2.0, -1.0]
 
-    def last_of_five(bound: list[float]) -> Field:
+    def last_of_five(bound: list[float]) -> ExperimentField:
         here = records("airfoil", a=0.3, b=0.9)
         here[4] = records("airfoil", {"a": bound}, a=0.3)[4]
         return field(here, records("boston", a=0.3, b=0.9))
@@ -318,7 +318,7 @@ def test_a_plan_recommends_from_ten_data_sets_on_and_where_rates_were_searched()
     def plan(count: int, searched: bool) -> TimedField:
         cases = tuple(case_of(f"p{at}") for at in range(count))
         seconds = {one.data: (2.0,) for one in cases}
-        methods = (Timed("a", seconds, True), Timed("b", seconds, False))
+        methods = (TimedContestant("a", seconds, True), TimedContestant("b", seconds, False))
         targets = dict.fromkeys(seconds, 0.1)
         return TimedField("plan", "gaussian", searched, cases, targets, methods, 1.0)
 

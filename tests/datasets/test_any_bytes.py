@@ -19,7 +19,7 @@ from test_file_formats import ARFF, idx
 
 from svgpbench_datasets import DataError, DatasetEntry
 from svgpbench_datasets.reading.formats import READERS
-from svgpbench_datasets.reading.numbers import Places, numbers
+from svgpbench_datasets.reading.numbers import Positions, numbers
 from svgpbench_datasets.reading.table import frames_of_rows
 from svgpbench_datasets.reading.text import TextLines, plain_numbers, text_rows
 
@@ -132,6 +132,6 @@ def test_the_fast_way_gives_the_numbers_of_the_slow_way_or_none(
         return
     lines = TextLines(raw.splitlines(keepends=True), "t")
     (frame,) = frames_of_rows(text_rows(lines, "t", delimiter), "t", "line", fast.shape[1])
-    slow = numbers(frame, range(fast.shape[1]), Places("t", {}))
+    slow = numbers(frame, range(fast.shape[1]), Positions("t", {}))
     np.testing.assert_array_equal(fast, slow)
     assert np.array_equal(np.signbit(fast), np.signbit(slow))

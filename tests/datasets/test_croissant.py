@@ -8,7 +8,7 @@ import pytest
 
 from svgpbench.cli.application import exit_code
 from svgpbench_datasets import REGISTRY
-from svgpbench_datasets.croissant import described_as, table_of
+from svgpbench_datasets.croissant import description_of, table_of
 
 
 @pytest.mark.parametrize("name", ["boston:no-rad", "sonar", "thesis-sinusoid"])
@@ -33,7 +33,7 @@ def test_what_mlcroissant_reads_is_what_we_train_on(name, tmp_path) -> None:
 def test_every_shipped_set_is_described() -> None:
     for name in ("airfoil", "boston", "ionosphere", "pima"):
         entry, dataset = REGISTRY.describe(name), REGISTRY.load(name)
-        described = described_as(entry, dataset, b"")
+        described = description_of(entry, dataset, b"")
         assert described["citeAs"] == entry.citation
         assert described["identifier"] == dataset.fingerprint
         fields = described["recordSet"][0]["field"]

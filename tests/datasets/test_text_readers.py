@@ -15,15 +15,15 @@ from svgpbench_datasets import DataError
 from svgpbench_datasets.reading.cells import canonical_label, finite_number
 from svgpbench_datasets.reading.formats import open_table
 from svgpbench_datasets.reading.layout import Layout
-from svgpbench_datasets.reading.numbers import Places, class_numbers, numbers, sorted_classes
-from svgpbench_datasets.reading.text import layout_found
+from svgpbench_datasets.reading.numbers import Positions, class_numbers, numbers, sorted_classes
+from svgpbench_datasets.reading.text import detect_layout
 
 
 def read(raw: bytes, *, reader: str = "whitespace", names: str = "abc", all_of: str = "") -> Any:
     layout = Layout(reader, width=len(all_of or names))
     frame = pd.concat(list(open_table(io.BytesIO(raw), "t.txt", layout).frames(None)))
     columns = {name: at for at, name in enumerate(all_of or names, start=1)}
-    return numbers(frame.set_axis(list(columns), axis=1), list(names), Places("t.txt", columns))
+    return numbers(frame.set_axis(list(columns), axis=1), list(names), Positions("t.txt", columns))
 
 
 def test_ragged_spaces_tabs_and_blank_lines_are_read() -> None:
@@ -95,7 +95,7 @@ def test_spellings_of_one_number_are_one_label() -> None:
 def classes_of(labels: list[str]) -> tuple[list[float], tuple[str, ...]]:
     known: dict[str, int] = {}
     frame = pd.DataFrame({"y": labels}, dtype=object)
-    y = class_numbers(frame, "y", Places("t", {"y": 1}), known, more=True)
+    y = class_numbers(frame, "y", Positions("t", {"y": 1}), known, more=True)
     found, classes = sorted_classes(y, known, "t", task="classification")
     return found.tolist(), classes
 
@@ -125,5 +125,5 @@ def test_labels_sort_by_value_or_as_text() -> None:
 def test_the_first_line_tells_separator_and_header(
     text: str, reader: str, skip: int, header: bool
 ) -> None:
-    found = layout_found(io.BytesIO(text.encode()), "t")
+    found = detect_layout(io.BytesIO(text.encode()), "t")
     assert found == Layout(reader, skip, header)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from svgpbench.config import (
     TrainingConfig,
 )
 from svgpbench.errors import UserError
-from svgpbench.experiments.cell import build_trainer, load_data, split_rows
+from svgpbench.experiments.cell import build_trainer, load_data, prepare_data, split_rows
 from svgpbench.likelihoods import likelihoods
 from svgpbench.ops import Ops
 from svgpbench.options import option_names
@@ -116,6 +117,7 @@ REACHES: dict[str, tuple[str, Any, set[str]]] = {
 }
 ELSEWHERE = {
     "data.path", "data.target", "data.task", "data.features", "data.outputs", "data.arrays",  # of a file
+    "data.groups",  # of a file: tests/datasets/test_groups_and_blocks.py and below
     "data.factors",  # of a grid: names and no numbers
     "split.test_fraction",  # of a random split
     "backend.name", "backend.dtype", "backend.device",
@@ -194,6 +196,31 @@ def test_a_setting_reaches_its_parts_and_no_other(key: str) -> None:
     assert other != cell
     assert differences(cell, other) == reached
     assert differences(other, other) == set()
+
+
+def test_groups_of_a_file_decide_its_split(tmp_path: Path) -> None:
+    file = tmp_path / "sites.csv"
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    sites = [f"{i % 7}" for i in range(60)]
+    lines = [f"{site},{x},{y}" for site, (x, y) in zip(sites, rows, strict=True)]
+    file.write_text("\n".join(["site,x,y", *lines]))
+    data = DataConfig(name="sites", path=str(file), target="y", task="regression", groups="site")
+    dataset = load_data(data)
+    assert dataset.feature_names == ("x",)
+    tests = {}
+    for kind in ("groups", "blocks", "column", "k-fold"):
+        how = CELLS[""].split.model_copy(update={"kind": kind, "folds": 3, "fold": 1})
+        split = split_rows(data, how, 60, dataset.groups)
+        cell = CELLS[""].model_copy(update={"data": data, "split": how})
+        assert prepare_data(cell, dataset).split_hash == split.hash
+        tests[kind] = split.test
+    assert {sites[row] for row in tests["groups"]}.isdisjoint(
+        sites[row] for row in set(range(60)) - set(tests["groups"])
+    )
+    assert tests["blocks"].tolist() == list(range(20, 40))
+    assert {sites[row] for row in tests["column"]} == {"1"}
+    with pytest.raises(UserError, match="'groups' needs a column of groups"):
+        split_rows(data, CELLS[""].split.model_copy(update={"kind": "groups"}), 60)
 
 
 def test_the_test_fraction_is_that_of_a_random_split() -> None:

@@ -66,8 +66,8 @@ BESIDE: dict[str, tuple[str, ...]] = {
     ),
     "scaling records": ("rungs", "run_scaling", "_run_cell"),
     "learning records": (
-        "LearningPlan.within",
-        "LearningPlan.looks",
+        "LearningPlan.limited_to",
+        "LearningPlan.evaluation_times",
         "Run.title",
         "Run.key",
         "append",
@@ -84,7 +84,6 @@ BESIDE: dict[str, tuple[str, ...]] = {
             "stopped_short",
             "append",
             "append_line",
-            "_ends_a_line",
         ),
     ),
 }

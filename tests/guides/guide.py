@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -53,7 +54,11 @@ class Guide:
         if name == "pyproject.toml":
             info = f"{self.package.removesuffix('.py')}-1.0.dist-info"
             name = f"{info}/entry_points.txt"
-            text = re.sub(r'\[project\.entry-points\."(.*)"\]', r"[\1]", text).replace('"', "")
+            groups = tomllib.loads(text)["project"]["entry-points"]
+            text = "".join(
+                f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in entries.items())
+                for group, entries in groups.items()
+            )
             metadata = f"Metadata-Version: 2.1\nName: {self.package}\nVersion: 1.0\n"
             self._write(f"{info}/METADATA", metadata)
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -60,6 +60,15 @@ def test_tables_of_an_experiment_file_as_arguments(names: dict[str, Any]) -> Non
     assert list(names["found"].trace["iteration"]) == [1, 10, 20]
 
 
+def test_estimators_and_numbers_of_inducing_points(names: dict[str, Any]) -> None:
+    exec(BLOCKS[0], names)  # noqa: S102
+    exec(BLOCKS[2], names)  # noqa: S102
+    assert names["mean"].shape == names["std"].shape == (60,)
+    table = BLOCKS[3].replace("compare_inducing_counts(X", "table = compare_inducing_counts(X")
+    exec(table, names)  # noqa: S102
+    assert names["table"]["inducing"].tolist() == [10, 20, 40]
+
+
 def test_records_frames_and_claims(names: dict[str, Any]) -> None:
     code = BLOCKS[-1].replace('backends=["jax"]', 'backends=["numpy"]')
     lines, asked = code.rsplit("check([", maxsplit=1)  # minutes: `svgpbench check` has its tests

@@ -157,7 +157,8 @@ def runs(name: str, preset_name: str) -> list[Run]:
             asked = {"method": {"name": method["name"], "options": method.get("options", {})}}
             whole = merged(base, problem, own, over, asked, {"split": split})
             stated.append((statements(whole), whole, shown.get(method["label"])))
-        stated.sort(key=lambda entry: -entry[0])
+        # of methods that state the same, the one of the preset
+        stated.sort(key=lambda entry: (-entry[0], entry[2] is None))
         here = []
         for row in records(name):
             config = row["config"]

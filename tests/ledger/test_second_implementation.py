@@ -58,7 +58,7 @@ def first_implementation(paper: str, claim: str, place: int) -> Judgement | None
     found = evidence(paper, part.artefact)
     if found is None or found.why_not:
         return None
-    return part.judge(found.of(part.compared))
+    return part.judge(found.rows_of(part.compared))
 
 
 def assert_same(first: Judgement, second: Graded) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from svgpbench.api import load_posterior
 from svgpbench.config import CellConfig
-from svgpbench.posterior.cell import left_by, run_cell
+from svgpbench.posterior.cell import posterior_path, run_cell
 
 QUICK = {"em_iterations": 3, "m_steps": 2, "m_rate": 0.05, "e_rate": 0.3}
 TASKS = {"bernoulli-probit": "classification", "softmax": "multiclass"}
@@ -43,4 +43,4 @@ def trained(X, y=None, **tables):
         )
         outcome = run_cell(config)
         assert outcome.status == "ok", outcome.message
-        return load_posterior(left_by(config))
+        return load_posterior(posterior_path(config))

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from svgpbench.checks.kit.numbers import numbers
+from svgpbench.checks.kit.numbers import Parts, numbers
 from svgpbench.checks.kit.test_loops import *  # noqa: F403 - its tests, in the modes below
-from svgpbench.checks.kit.test_loops import Parts
 from svgpbench.ops import Array, Ops
 from svgpbench.plugins import framework_missing, load_backend
 

@@ -32,7 +32,7 @@ def _at(oracle: Oracle, row: Mapping[str, Any]) -> Oracle:
         **oracle.inputs,
         "kernel": oracle.settings["kernel"],
         "variance": row["variance"],
-        "lengthscales": [row["lengthscale"]],
+        "lengthscales": [row["lengthscale"]] * len(oracle.inputs["X"][0]),
         "noise_variance": row.get("noise_variance"),
         "Xtest": oracle.inputs["X"],
     }
@@ -51,6 +51,22 @@ def check_collapsed(ops: Ops, oracle: Oracle) -> None:
             method = SGPR(residual_variance=residual)
             value = x.elbo(method, x.start(method))
             agree(value, row.number("expected", residual), residual)
+
+
+def check_upper_bound(ops: Ops, oracle: Oracle) -> None:
+    """Both of Titsias's bounds at every θ of the file, with log p(y) of the exact GP between them."""
+    for row in _rows(oracle):
+        x, method = problem(ops, row), SGPR()
+        sums = method.sums(ops, x.f, x.likelihood, x.y)
+        bounds = {
+            "elbo": method.collapsed_bound(ops, x.likelihood, sums),
+            "log_marginal_likelihood": row.number("expected", "log_marginal_likelihood"),
+            "upper_bound": method.upper_bound(ops, x.likelihood, sums),
+        }
+        values = {name: float(ops.to_numpy(ops.asarray(bound))) for name, bound in bounds.items()}
+        assert sorted(values.values()) == list(values.values())
+        for name, value in values.items():
+            agree(value, row.number("expected", name), name)
 
 
 def check_one_step(name: str, ops: Ops, oracle: Oracle) -> None:

@@ -30,7 +30,13 @@ from checks_of_svgp import (
     check_svgp_minibatch,
     check_svgp_values,
 )
-from checks_of_tighter import METHODS, check_collapsed, check_fixed_point, check_one_step
+from checks_of_tighter import (
+    METHODS,
+    check_collapsed,
+    check_fixed_point,
+    check_one_step,
+    check_upper_bound,
+)
 from oracle_files import Oracle, OracleError
 from oracle_problem import (
     SERVED,
@@ -141,6 +147,7 @@ CHECKS: dict[str, dict[str, Check]] = {
         **{key: functools.partial(check_sgpr, method) for key, method in NATURAL_GRADIENTS.items()},
     },
     "gpr": {"gpr": check_gpr},
+    "upper_bound": {"upper bound": check_upper_bound},
     "vgp": {
         "t-vgp": functools.partial(check_vgp, DualVGP()),
         "t-vgp negative sites": functools.partial(check_vgp, DualVGP(negative_sites=True)),

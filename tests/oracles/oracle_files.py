@@ -90,8 +90,10 @@ KINDS = (
         "em_run", r"em_run_", "trace", ("X", "y", "Xtest", "ytest", "Z", "variance", "lengthscales")
     ),
     Kind("tighter", r"tighter_", "tighter"),
+    Kind("upper_bound", r"upper_bound_", "upper_bound", ("X", "y", "Z")),
 )
 LISTS = {
+    "upper_bound": "rows",
     "m_step": "objectives",
     "scalar": "rows",
     "em_run": "trace",

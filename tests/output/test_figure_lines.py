@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from svgpbench.output.figure import draw_figure
-from svgpbench.output.palette import KNOWN, OTHERS
+from svgpbench.output.palette import METHOD_STYLES, OTHER_STYLES
 from svgpbench.results.records import Record
 
 Draw = Callable[..., Figure]
@@ -66,7 +66,7 @@ def drawn_lines(panel: Axes) -> dict[str, Line2D]:
 
 
 def colour(method: str) -> str:
-    return (KNOWN[method] if method in KNOWN else OTHERS[0]).colour.upper()
+    return (METHOD_STYLES[method] if method in METHOD_STYLES else OTHER_STYLES[0]).colour.upper()
 
 
 def values(data: str, method: str, fold: int) -> np.ndarray[Any, Any]:
@@ -163,7 +163,7 @@ def test_a_cross_marks_the_end_of_a_curve_that_broke(draw: Draw) -> None:
     )["airfoil", "ELBO"]
     (cross,) = [line for line in panel.lines if line.get_marker() == "x"]
     assert (list(cross.get_xdata()), list(cross.get_ydata())) == ([2.0], [-3.0])  # type: ignore[arg-type]
-    assert cross.get_color() == OTHERS[0].colour
+    assert cross.get_color() == OTHER_STYLES[0].colour
     ends = [len(line.get_data()[0]) for line in panel.lines if line.get_marker() == "None"]  # type: ignore[arg-type]
     assert ends == [2, 3]
 
@@ -212,7 +212,7 @@ def test_an_arrow_tells_where_a_curve_goes_that_leaves_the_panel(draw: Draw) -> 
     ):
         (arrow,) = found["airfoil", label].texts
         assert arrow.get_text() == text
-        assert arrow.get_color() == OTHERS[1].colour
+        assert arrow.get_color() == OTHER_STYLES[1].colour
         low, high = found["airfoil", label].get_ylim()
         assert (abs(low) < 100) and (abs(high) < 100)
         assert (arrow.get_position()[1] > 0.5) == above

@@ -11,7 +11,7 @@ from svgpbench.papers import Paper, load_paper
 from svgpbench.papers import precomputed as module
 from svgpbench.papers.evidence.records import Computation, compute, computed_frame
 from svgpbench.papers.grading import judge
-from svgpbench.papers.precomputed import ahead
+from svgpbench.papers.precomputed import precompute
 
 QUICK = ("kobe2021-02", "kobe2021-07")
 
@@ -27,7 +27,7 @@ def test_several_processes_compute_what_one_does_and_tell_each(
     monkeypatch.setattr(module, "usable_cores", lambda: (0, 1))
     done: list[str] = []
     asked = {*QUICK, "kobe2021-08"}  # the last rests on records
-    with ahead([paper], asked, done.append, [(paper.name, QUICK[1])]) as given:
+    with precompute([paper], asked, done.append, [(paper.name, QUICK[1])]) as given:
         assert given.claim is not compute
         frames = {claim: given.claim(paper.name, claim) for claim in QUICK}
         drawn = given.frame(paper.name, QUICK[1])
@@ -49,7 +49,7 @@ def test_one_core_or_one_claim_takes_no_other_process(
     paper: Paper, monkeypatch: pytest.MonkeyPatch, cores: tuple[int, ...], asked: set[str]
 ) -> None:
     monkeypatch.setattr(module, "usable_cores", lambda: cores)
-    with ahead([paper], asked, lambda claim: None) as given:
+    with precompute([paper], asked, lambda claim: None) as given:
         assert given == (compute, computed_frame)
 
 

@@ -18,7 +18,7 @@ from svgpbench.output.figure import draw_computed
 from svgpbench.output.figure_and_table_types import ComputedFigure, computed_figure, kind_of
 from svgpbench.output.figures.contours import Contours
 from svgpbench.output.figures.lines import Lines
-from svgpbench.output.palette import KNOWN
+from svgpbench.output.palette import METHOD_STYLES
 from svgpbench.papers import load_paper
 from svgpbench.plugins import FIGURES
 
@@ -63,8 +63,8 @@ def test_lines_have_a_panel_a_value_and_a_curve_a_method_in_the_order_of_rows(dr
     figure, caption = draw(kind, CURVES)
     first, second = figure.axes
     assert [axis.get_title() for axis in figure.axes] == ["old = 1.5", "old = 2.5"]
-    assert points(first, color=KNOWN["q-SVGP"].colour) == [([3.0, 2.0], [-1.0, -2.0])]
-    assert points(second, color=KNOWN["t-SVGP tied"].colour) == [([7.0, 8.0], [-7.0, -8.0])]
+    assert points(first, color=METHOD_STYLES["q-SVGP"].colour) == [([3.0, 2.0], [-1.0, -2.0])]
+    assert points(second, color=METHOD_STYLES["t-SVGP tied"].colour) == [([7.0, 8.0], [-7.0, -8.0])]
     assert (first.get_xlabel(), first.get_ylabel()) == ("across", "up")
     assert caption == "mine/fig1: What there is. Computed afresh."
 

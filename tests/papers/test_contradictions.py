@@ -9,8 +9,8 @@ import pytest
 from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper, paper_folders
-from svgpbench.papers.contradictions import Contradiction, Settles, contradictions
-from svgpbench.papers.contradictions_page import settled_as_markdown
+from svgpbench.papers.contradictions import Contradiction, DecidingClaim, contradictions
+from svgpbench.papers.contradictions_page import contradictions_as_markdown
 from svgpbench.papers.grades import Fidelity, Grade, Judgement
 from svgpbench.papers.grading import Judged, Part
 from svgpbench.stats.effects import Effect
@@ -42,17 +42,17 @@ def test_grades_are_those_of_the_ledger_and_what_has_not_run_says_how() -> None:
         one="A.",
         other="B.",
         settled_by="C.",
-        claims=(Settles(id="a", parts=("second",)), Settles(id="b")),
+        claims=(DecidingClaim(id="a", parts=("second",)), DecidingClaim(id="b")),
     )
     both = (("first", Grade.holds), ("second", Grade.fails))
     ledger = {"a": judged(Grade.mixed, *both), "b": judged(Grade.not_run, command="run b")}
-    page = settled_as_markdown([one], ledger)
+    page = contradictions_as_markdown([one], ledger)
     assert page.startswith("## 1. it\n\n* A.\n* **But** B.\n\n**What settles it:** C.\n\n* **a**, ")
     assert "`mixed`\n  * second: `fails`\n* **b**, " in page and "first" not in page
     assert page.endswith("`not run`\n  * not run yet; it rests on `run b`")
     with pytest.raises(UserError, match="part of a 'third'"):
-        third = one.model_copy(update={"claims": (Settles(id="a", parts=("third",)),)})
-        settled_as_markdown([third], ledger)
+        third = one.model_copy(update={"claims": (DecidingClaim(id="a", parts=("third",)),)})
+        contradictions_as_markdown([third], ledger)
 
 
 def test_a_part_with_stand_ins_is_found_by_what_it_says() -> None:
@@ -63,10 +63,10 @@ def test_a_part_with_stand_ins_is_found_by_what_it_says() -> None:
         one="A.",
         other="B.",
         settled_by="C.",
-        claims=(Settles(id="a", parts=("a < b",)),),
+        claims=(DecidingClaim(id="a", parts=("a < b",)),),
     )
     found = dataclasses.replace(judged(Grade.holds), parts=(part,))
-    assert settled_as_markdown([one], {"a": found}).endswith("  * a < b: `holds`")
+    assert contradictions_as_markdown([one], {"a": found}).endswith("  * a < b: `holds`")
 
 
 def test_contradictions_are_of_all_papers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from planted_frames import around, planted, reversed_around, together
 from scipy import stats
 
-from svgpbench.stats.differences import Sample, says, units_that_decide
+from svgpbench.stats.differences import Sample, interval_outcome, units_that_decide
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.pairs import compare
 
@@ -111,12 +111,12 @@ def test_splits_that_differ_in_the_sign_of_the_bound_leave_it_undecided() -> Non
 def test_an_interval_says_what_lies_beyond_the_region_or_inside(
     low: float, high: float, outcome: Outcome
 ) -> None:
-    assert says(low, high, 0.01) == outcome
+    assert interval_outcome(low, high, 0.01) == outcome
 
 
 def test_numbers_that_are_the_same_are_equal_in_a_region_of_nothing() -> None:
-    assert says(0.0, 0.0, 0.0) == Outcome.equal
-    assert says(0.0, 0.1, 0.0) == Outcome.undecided
+    assert interval_outcome(0.0, 0.0, 0.0) == Outcome.equal
+    assert interval_outcome(0.0, 0.1, 0.0) == Outcome.undecided
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_undecided_names_the_fewest_units_that_would_decide() -> None:
     assert units is not None
     for count, decided in ((units, True), (units - 1, False)):
         half = sample.half_width(count)
-        outcome = says(sample.mean - half, sample.mean + half, 0.01)
+        outcome = interval_outcome(sample.mean - half, sample.mean + half, 0.01)
         assert (outcome != Outcome.undecided) == decided
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svgpbench.papers.findings import fill, placeholders, with_divide
+from svgpbench.papers.findings import fill, placeholders, with_explanation
 from svgpbench.papers.grades import Grade, Judgement
 from svgpbench.stats.effects import Effect
 
@@ -61,15 +61,15 @@ def test_a_template_says_which_keys_it_needs() -> None:
 
 def test_a_mixed_claim_says_what_divides_it() -> None:
     halves = [("first half", NLPD), ("second half", SPEED)]
-    said = with_divide("It is so.", Grade.mixed, halves)
+    said = with_explanation("It is so.", Grade.mixed, halves)
     assert said == "It is so. first half: holds at 5 %, fails at 1 %. second half: holds."
     cases = Judgement(Grade.mixed, NLPD.effects)
-    said = with_divide("It is so.", Grade.mixed, [("NLPD", cases)])
+    said = with_explanation("It is so.", Grade.mixed, [("NLPD", cases)])
     assert said == "It is so. NLPD: holds for airfoil, pima; fails for boston."
 
 
 def test_an_open_claim_says_what_would_decide() -> None:
     wide = Judgement(Grade.open, NLPD.effects)
-    said = with_divide("It may be so.", Grade.open, [("NLPD", wide), ("speed", SPEED)])
+    said = with_explanation("It may be so.", Grade.open, [("NLPD", wide), ("speed", SPEED)])
     assert said == "It may be so. Open: 9 splits would decide."
-    assert with_divide("It is so.", Grade.holds, [("NLPD", NLPD)]) == "It is so."
+    assert with_explanation("It is so.", Grade.holds, [("NLPD", NLPD)]) == "It is so."

@@ -73,7 +73,7 @@ def test_an_ordering_over_data_sets_has_the_ranks_of_its_methods_alone() -> None
     for each in (frame, field):
         ranks = judged(each, "ordering", metric="nlpd", methods=("A", "B")).ranks
         assert ranks is not None
-        assert [(rank.method, rank.mean) for rank in ranks.of] == [("A", 1.4), ("B", 1.6)]
+        assert [(rank.method, rank.mean) for rank in ranks.by_method] == [("A", 1.4), ("B", 1.6)]
     few = judged(on_sets("better", "worse"), "ordering", metric="nlpd", methods=("A", "B"))
     assert few.ranks is None
 

@@ -12,7 +12,7 @@ from hand_records import cell, record
 
 from svgpbench.config import SplitConfig
 from svgpbench.papers import PrintedFigure
-from svgpbench.papers.published_values import Beside, as_text, beside
+from svgpbench.papers.published_values import PrintedComparison, as_text, compare_with_records
 from svgpbench.results.records import Record
 
 SIZES = {"n_train": 90, "n_test": 10}
@@ -35,8 +35,8 @@ def random_split(seed: int, nlpd: float) -> Record:
 FOLDS = [fold(0, 0.4), fold(1, 0.6)]
 
 
-def only(figure: PrintedFigure, *records: Record) -> Beside:
-    (found,) = beside([figure], records, [])
+def only(figure: PrintedFigure, *records: Record) -> PrintedComparison:
+    (found,) = compare_with_records([figure], records, [])
     return found
 
 
@@ -48,12 +48,12 @@ def only(figure: PrintedFigure, *records: Record) -> Beside:
 def test_a_setting_is_a_label_or_a_label_and_a_data_set(
     setting: str, metric: str, is_there: bool
 ) -> None:
-    assert len(beside([printed(setting, metric=metric)], FOLDS, [])) == is_there
+    assert len(compare_with_records([printed(setting, metric=metric)], FOLDS, [])) == is_there
 
 
 def test_a_label_alone_is_no_setting_of_two_data_sets() -> None:
     both = [*FOLDS, fold(0, 0.1, data="boston")]
-    assert beside([printed("A")], both, []) == []
+    assert compare_with_records([printed("A")], both, []) == []
     assert only(printed("A, boston"), *both).ours.mean == pytest.approx(0.1)
 
 

@@ -24,7 +24,7 @@ def ranked(frame: pd.DataFrame) -> Ranks:
 
 
 def means(frame: pd.DataFrame) -> dict[str, float]:
-    return {rank.method: rank.mean for rank in ranked(frame).of}
+    return {rank.method: rank.mean for rank in ranked(frame).by_method}
 
 
 A_FIRST: dict[str, Values] = {"A": [0.1, 0.5], "B": [0.4, 0.4], "C": [0.9, 0.1]}
@@ -41,7 +41,7 @@ def test_methods_are_ranked_by_their_means_on_each_data_set() -> None:
 def test_what_is_higher_the_better_is_ranked_the_other_way() -> None:
     ranks = average_ranks(on_sets(*[A_FIRST] * 5), "nlpd", "higher", FIELD)
     assert ranks is not None
-    assert [rank.mean for rank in ranks.of] == [3.0, 2.0, 1.0]
+    assert [rank.mean for rank in ranks.by_method] == [3.0, 2.0, 1.0]
 
 
 def test_ties_share_their_ranks() -> None:
@@ -84,7 +84,7 @@ def test_the_interval_holds_95_percent_of_the_resamples_of_the_data_sets() -> No
     frame = on_sets(*[A_FIRST] * 4, *[B_FIRST] * 4)
     ends = [1 + float(binom.ppf(tail, 8, 0.5)) / 8 for tail in (0.025, 0.975)]
     assert ends != [1 + float(binom.ppf(tail, 8, 0.5)) / 8 for tail in (0.05, 0.95)]
-    of_a, of_b, of_c = ranked(frame).of
+    of_a, of_b, of_c = ranked(frame).by_method
     assert [of_a.low, of_a.high] == [of_b.low, of_b.high] == ends
     assert (of_c.low, of_c.high) == (3.0, 3.0)
     assert ranked(frame) == ranked(frame)  # drawn by seed

@@ -10,7 +10,7 @@ from planted_table1 import TABLE1, Levels, plant, plant_choice
 from svgpbench.experiments import resolve
 from svgpbench.papers import load_paper
 from svgpbench.papers.grading import Judged, Part, judge
-from svgpbench.papers.published_values import as_text, beside
+from svgpbench.papers.published_values import as_text, compare_with_records
 from svgpbench.results.collect import collect
 
 PAPER = load_paper("adam2021")
@@ -125,14 +125,14 @@ def test_t_never_worse_comes_out_each_way(
 def test_several_e_steps_pay_in_the_printed_rows_and_at_equal_rates(tmp_path: Path) -> None:
     one = judged(19, tmp_path)
     assert one.grade == "holds"
-    rows, cause = one.of("core")
+    rows, cause = one.parts_of_role("core")
     assert {*outcomes(rows).values(), *outcomes(cause).values()} == {"better"}
 
 
 def test_several_e_steps_that_do_not_pay_at_equal_rates_are_mixed(tmp_path: Path) -> None:
     same = {f"t-SVGP {k}E1M .030 .03": 0.25 for k in (1, 2, 3, 4)}
     one = judged(19, tmp_path, same)
-    assert [part.grade for part in one.of("core")] == ["holds", "fails"]
+    assert [part.grade for part in one.parts_of_role("core")] == ["holds", "fails"]
     assert one.grade == "mixed"
 
 
@@ -149,7 +149,7 @@ def test_natural_gradients_beat_adam_on_mnist_in_density(
 def test_each_printed_figure_has_ours_beside_it_row_by_row(tmp_path: Path) -> None:
     cells = plant(tmp_path, "paper", AS_PRINTED)
     records = collect(tmp_path, TABLE1, cells).records
-    rows = beside(PRINTED, records, [], TABLE1.methods)
+    rows = compare_with_records(PRINTED, records, [], TABLE1.methods)
     assert [row.printed for row in rows] == PRINTED
     for row in rows:
         if row.printed.value:
@@ -165,7 +165,7 @@ def test_each_printed_figure_has_ours_beside_it_row_by_row(tmp_path: Path) -> No
 def test_the_grade_beside_a_figure_is_that_on_it(tmp_path: Path) -> None:
     one = judged(17, tmp_path, {"t-SVGP 4E1M .030 .03": 0.260})
     records = collect(tmp_path, TABLE1, resolve(TABLE1, "paper")).records
-    rows = beside(PRINTED, records, [one], TABLE1.methods)
+    rows = compare_with_records(PRINTED, records, [one], TABLE1.methods)
     grades = ["holds"] * 2 + ["no figure"] + ["holds"] * 8 + ["fails"]
     assert [row[2] for row in as_text(rows).rows] == [f"adam2021-17: {x}" for x in grades]
 
@@ -175,13 +175,13 @@ def test_all_methods_that_may_stand_for_a_row_stand_there_before_one_is_chosen(
 ) -> None:
     cells = plant(tmp_path, "rates", {"": 0.3, "t-SVGP 2E1M .040": 0.4})
     records = collect(tmp_path, TABLE1, cells).records
-    rows = beside(PRINTED, records, [], TABLE1.methods)
+    rows = compare_with_records(PRINTED, records, [], TABLE1.methods)
     second = [row for row in rows if row.printed.setting == "t-SVGP, lrE=? lrM=.10 E=2 M=1"]
     rates = [".030", ".035", ".040"]
-    assert [row.stands for row in second] == [f"t-SVGP 2E1M {rate} .10" for rate in rates]
+    assert [row.method for row in second] == [f"t-SVGP 2E1M {rate} .10" for rate in rates]
     assert [row.ours.mean for row in second] == pytest.approx([0.302, 0.302, 0.402])
     last = [row for row in rows if row.printed.setting == "t-SVGP, lrE=.030 lrM=.03 E=4 M=1"]
-    assert [row.stands for row in last] == ["t-SVGP 4E1M .030 .03"]
+    assert [row.method for row in last] == ["t-SVGP 4E1M .030 .03"]
 
 
 def test_rates_alone_decide_nothing(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from committed_records import RESULTS, committed
 
 from svgpbench.cli.application import exit_code
 from svgpbench.papers import load_paper
-from svgpbench.papers.artefact_costs import taken_as_markdown
+from svgpbench.papers.artefact_costs import costs_as_markdown
 from svgpbench.papers.grades import Fidelity, Grade
 from svgpbench.papers.grading import Judged
 
@@ -41,7 +41,7 @@ def page() -> str:
         )
         for claim in paper.claims
     ]
-    return taken_as_markdown([paper], judged, RESULTS)
+    return costs_as_markdown([paper], judged, RESULTS)
 
 
 def test_cells_and_hours_are_those_of_the_records_that_decide(page: str) -> None:
@@ -65,7 +65,7 @@ def test_grades_are_of_the_claims_that_rest_on_it(page: str) -> None:
 
 def test_what_has_not_run_says_so_and_what_is_computed_has_no_cells(tmp_path: Path) -> None:
     paper = load_paper("kobe2021")
-    empty = taken_as_markdown([paper], [], tmp_path)
+    empty = costs_as_markdown([paper], [], tmp_path)
     assert row(empty, "fig4.7")[-2:] == ["not run", ""]
     assert row(empty, "counting")[1:] == ["computed at each look", "", "", "", ""]
 

@@ -120,7 +120,7 @@ def test_a_method_that_lacks_one_of_several_problems_lacks_it_in_the_frame(tmp_p
         methods=("jax t-svgp", "gpflow natgrad"),
         than=SIZES[1],
     )
-    (effect,) = part.judge(load_timing(tmp_path, two).of(part.compared)).effects
+    (effect,) = part.judge(load_timing(tmp_path, two).rows_of(part.compared)).effects
     assert effect.note == "softmax10-M50: no times of jax t-svgp, gpflow natgrad"
     why = "speed/fig4.json has no times of softmax10-M100 e_step + m_step"
     assert load_timing(tmp_path, BY_M).why_not == why

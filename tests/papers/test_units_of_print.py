@@ -11,7 +11,7 @@ from hand_records import cell, record
 from svgpbench.papers import PrintedFigure
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.printed_units import STEPS, Quantity, read_quantity
-from svgpbench.papers.published_values import Beside, beside, without_ours
+from svgpbench.papers.published_values import PrintedComparison, compare_with_records, with_missing
 from svgpbench.results.records import Record
 
 SIZES = {"n_train": 90, "n_test": 10}
@@ -47,20 +47,20 @@ def test_a_printed_metric_is_one_of_ours_in_its_units(
 def test_accuracy_is_printed_the_other_way_round() -> None:
     quantity = read_quantity("accuracy %")
     assert quantity is not None
-    assert list(quantity.of(pd.DataFrame({"error_rate": [0.25]}))) == [75.0]
+    assert list(quantity.of_cells(pd.DataFrame({"error_rate": [0.25]}))) == [75.0]
 
 
 def of(setting: str, metric: str, value: str = "90") -> PrintedFigure:
     return PrintedFigure("table2", setting, metric, value, "")
 
 
-def over_sets(*printed: PrintedFigure) -> list[Beside]:
+def over_sets(*printed: PrintedFigure) -> list[PrintedComparison]:
     records = [
         record(cell(method=method, data=data), data=SIZES, error_rate=error)
         for data, errors in ERRORS.items()
         for method, error in errors.items()
     ]
-    return beside(printed, records, [])
+    return compare_with_records(printed, records, [])
 
 
 def test_mean_median_and_rank_are_of_the_data_sets_and_never_graded() -> None:
@@ -84,8 +84,8 @@ def test_a_stand_in_is_averaged_over_its_outputs_as_the_print_is() -> None:
         for at, value in enumerate((0.1, 0.3))
     ]
     printed = [of("A, KUKA", "nmse", "0.5")]
-    assert beside(printed, records, []) == []
-    (row,) = beside(printed, records, [], stand_in=True)
+    assert compare_with_records(printed, records, []) == []
+    (row,) = compare_with_records(printed, records, [], stand_in=True)
     assert (row.ours.mean, row.ours.n) == (pytest.approx(0.2), 2)
     assert (row.ours.note, row.grades) == ("s.d. 0.141", Grade.not_testable)
 
@@ -101,7 +101,7 @@ def test_steps_to_the_optimum_are_the_median_t_at_one_percent() -> None:
         traced("NGD", 2, [-100.0, -50.0, 0.0, 0.0]),
         *(traced("Adam", seed, [-100.0, -80.0, -60.0, -40.0]) for seed in (0, 1, 2)),
     ]
-    ngd, adam = beside([of("NGD", STEPS), of("Adam", STEPS, ">1000")], records, [])
+    ngd, adam = compare_with_records([of("NGD", STEPS), of("Adam", STEPS, ">1000")], records, [])
     assert (ngd.ours.mean, ngd.ours.note) == (2.0, "T at 1 %, 2 to 3")
     assert math.isnan(adam.ours.mean)
     assert adam.ours.note == "T at 1 % beyond the last in 3 of 3 runs"
@@ -109,13 +109,13 @@ def test_steps_to_the_optimum_are_the_median_t_at_one_percent() -> None:
 
 def test_a_run_that_failed_leaves_no_number_of_steps() -> None:
     failed = record(cell(method="NGD", seed=1), status="not_pd", data=SIZES)
-    (row,) = beside([of("NGD", STEPS)], [traced("NGD", 0, [-100.0, 0.0]), failed], [])
+    (row,) = compare_with_records([of("NGD", STEPS)], [traced("NGD", 0, [-100.0, 0.0]), failed], [])
     assert math.isnan(row.ours.mean)
     assert row.ours.note == "1 of 2 cells failed"
 
 
 def test_what_has_nothing_of_ours_beside_it_is_listed_too() -> None:
     printed = [of("network", "mean accuracy %"), of("A", "mean accuracy %")]
-    rows = without_ours(printed, over_sets(*printed), [])
+    rows = with_missing(printed, over_sets(*printed), [])
     assert [row.printed.setting for row in rows] == ["network", "A"]
     assert math.isnan(rows[0].difference)

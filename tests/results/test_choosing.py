@@ -22,7 +22,7 @@ BEST: Levels = {
 
 
 def chosen(folder: Path) -> dict[str, str]:
-    return {choice.row: choice.chosen for choice in choices(folder, TABLE1)}
+    return {choice.row: choice.best for choice in choices(folder, TABLE1)}
 
 
 def test_each_method_of_a_row_gets_the_rate_of_its_own_best_bound(tmp_path: Path) -> None:
@@ -68,9 +68,9 @@ def test_a_method_that_the_search_leaves_out_is_not_chosen(tmp_path: Path) -> No
     found = {choice.row: choice for choice in choices(tmp_path, without)}
     row = "t-SVGP, lrE=? lrM=.10 E=2 M=1"
     assert found[row].elbo.keys() == {"t-SVGP 2E1M .030 .10", "t-SVGP 2E1M .035 .10"}
-    assert found[row].chosen == "t-SVGP 2E1M .030 .10"
+    assert found[row].best == "t-SVGP 2E1M .030 .10"
     others = chosen(tmp_path).items() - {(row, "t-SVGP 2E1M .040 .10")}
-    assert others == {(of, choice.chosen) for of, choice in found.items() if of != row}
+    assert others == {(of, choice.best) for of, choice in found.items() if of != row}
 
 
 def test_a_row_that_the_search_leaves_out_is_one_line(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
-from svgpbench.experiments.identity import Identity, digest
+from svgpbench.experiments.identity import CellIdentity, digest
 from svgpbench.experiments.outcome import Outcome, columns
 
 OK = Outcome(status="ok")
@@ -38,8 +38,8 @@ def make_config(do: str, seed: int = 0, **changes: object) -> CellConfig:
     )
 
 
-def identify(config: CellConfig) -> Identity:
-    return Identity(digest(config.model_dump(mode="json")), "fingerprint", config, 1)
+def identify(config: CellConfig) -> CellIdentity:
+    return CellIdentity(digest(config.model_dump(mode="json")), "fingerprint", config, 1)
 
 
 def run_cell(config: CellConfig, checkpoint: Path | None, every_s: float) -> Outcome:

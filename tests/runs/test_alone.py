@@ -11,7 +11,7 @@ import pytest
 from fake_cells import make_config
 
 from svgpbench.config import CellConfig
-from svgpbench.experiments.identity import Identity
+from svgpbench.experiments.identity import CellIdentity
 from svgpbench.results.records import Record
 from svgpbench.runs import pool
 from svgpbench.runs.cores import usable_cores
@@ -107,7 +107,9 @@ def test_a_measuring_cell_leaves_no_used_process_to_the_next(run: Run) -> None:
     ],
 )
 def test_what_runs_alone(changes: dict[str, Any], expected: bool) -> None:
-    assert PlannedCell(Identity("id", "", make_config("finish", **changes), 1)).alone is expected
+    assert (
+        PlannedCell(CellIdentity("id", "", make_config("finish", **changes), 1)).alone is expected
+    )
 
 
 def test_a_worker_is_kept_for_cells_of_its_backend_mode_dtype_device_and_threads() -> None:

@@ -8,7 +8,7 @@ import pytest
 from fake_cells import make_config
 
 from svgpbench.environment import describe
-from svgpbench.experiments.identity import Identity
+from svgpbench.experiments.identity import CellIdentity
 from svgpbench.experiments.outcome import columns
 from svgpbench.results.records import Record, WorkerFacts
 from svgpbench.runs.protocol import Answer, Request
@@ -34,7 +34,7 @@ def test_an_answer_has_each_part_of_the_outcome() -> None:
 
 
 def record_of(answer: Answer) -> Record:
-    planned = PlannedCell(Identity("the id", "of the data", make_config("finish", 5), 1))
+    planned = PlannedCell(CellIdentity("the id", "of the data", make_config("finish", 5), 1))
     facts = WorkerFacts(fresh=False, cells_before=3)
     return make_record(planned, answer, facts, datetime(2024, 1, 2, tzinfo=UTC), 4.5)
 

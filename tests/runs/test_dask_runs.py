@@ -24,7 +24,7 @@ from process_watch import until_gone
 from test_killed_cell import CELL
 
 from svgpbench.errors import UserError
-from svgpbench.experiments.identity import Identity
+from svgpbench.experiments.identity import CellIdentity
 from svgpbench.runs import dask_task
 from svgpbench.runs.cores import usable_cores
 from svgpbench.runs.dask_slots import DaskExecutor
@@ -161,7 +161,7 @@ def test_a_worker_of_another_version_or_with_other_data_makes_no_number(
 ) -> None:
     config = make_config("finish")
     monkeypatch.setattr(
-        "fake_cells.identify", lambda config: Identity("a" * 16, "fingerprint", config, 2)
+        "fake_cells.identify", lambda config: CellIdentity("a" * 16, "fingerprint", config, 2)
     )
     (record,) = run_there(config).records
     assert (record.status, record.metrics) == ("skipped", {})

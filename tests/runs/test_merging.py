@@ -49,12 +49,12 @@ def test_shards_make_the_file_that_one_run_would_have_made(tmp_path: Path) -> No
     (first / "a" / "b").mkdir(parents=True)
     (first / "a" / "b" / "locks.json").write_text("{}")
     merged = merge([first, tmp_path / "deeper"], tmp_path / "whole")
-    assert (merged.added, merged.there, merged.warnings) == (10, 0, ())
+    assert (merged.added, merged.existing, merged.warnings) == (10, 0, ())
     write_parquet_records(tmp_path / "all", TEN)
     assert content(tmp_path / "whole") == content(tmp_path / "all")
     assert records_in(tmp_path / "whole").records == TEN
     again = merge([first, second], tmp_path / "whole")
-    assert (again.added, again.there) == (0, 10)
+    assert (again.added, again.existing) == (0, 10)
     assert content(tmp_path / "whole") == content(tmp_path / "all")
     # a folder given twice, and one within another, is read once
     assert len(records_below([tmp_path / "1", tmp_path / "1"]).stored) == 6
@@ -69,7 +69,7 @@ def test_working_records_of_the_folder_itself_go_into_its_file(tmp_path: Path) -
     folder = worked(tmp_path / "r", TEN[:4])
     write_parquet_records(folder, TEN[2:7])
     merged = merge([folder], folder)
-    assert (merged.added, merged.there) == (0, 7)
+    assert (merged.added, merged.existing) == (0, 7)
     assert len(record_files(folder)) == 4
     shutil.rmtree(folder / "adam2021-fig3")
     assert records_in(folder).records == TEN[:7]
@@ -91,7 +91,7 @@ def test_a_merge_that_fails_leaves_the_file_that_was_there(
             merge([source], tmp_path / "whole")
     assert content(tmp_path / "whole") == before
     merged = merge([source], tmp_path / "whole")
-    assert (merged.added, merged.there) == (6, 4)
+    assert (merged.added, merged.existing) == (6, 4)
     assert records_in(tmp_path / "whole").records == TEN
 
 
@@ -164,7 +164,7 @@ def test_a_file_that_is_cut_off_is_told_and_gives_way_to_a_whole_one(tmp_path: P
         path = record_path(folder, record.config, record.cell_id)
         path.write_bytes(path.read_bytes()[:99])
     merged = merge([first], results)
-    assert (merged.added, merged.there, len(merged.warnings)) == (1, 1, 2)
+    assert (merged.added, merged.existing, len(merged.warnings)) == (1, 1, 2)
     assert all("left out: " in line and "is not a record" in line for line in merged.warnings)
     (aside,) = results.rglob("*.damaged")
     assert len(aside.read_bytes()) == 99
@@ -202,4 +202,4 @@ def test_two_merges_into_one_folder_do_not_lose_what_the_other_adds(tmp_path: Pa
         merge([tmp_path / "a"], results)
     other.communicate()
     assert not (results / ".adam2021-fig3.1.tmp").exists()
-    assert merge([tmp_path / "a"], results).there == 1
+    assert merge([tmp_path / "a"], results).existing == 1

@@ -11,7 +11,7 @@ import pytest
 from fake_cells import make_config
 
 from svgpbench.errors import UserError
-from svgpbench.experiments.identity import Identity
+from svgpbench.experiments.identity import CellIdentity
 from svgpbench.results.records import Record
 from svgpbench.results.store import records_in
 from svgpbench.runs.cores import cpu_quota, job_cores, usable_cores
@@ -109,7 +109,7 @@ def test_a_failing_listener_ends_the_run_but_not_its_records(run: Run, tmp_path:
 def test_jobs_keep_their_kind_and_spread_over_kinds() -> None:
     def planned(backend: str, seed: int) -> PlannedCell:
         config = make_config("finish", seed, backend={"name": backend})
-        return PlannedCell(Identity(f"{backend}{seed}", "", config, 1))
+        return PlannedCell(CellIdentity(f"{backend}{seed}", "", config, 1))
 
     order = [
         planned("torch", 0),

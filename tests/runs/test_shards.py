@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment, resolve
-from svgpbench.runs.shards import Shard
+from svgpbench.runs.shards import CellShard
 
 IDS = st.lists(st.integers(0, 2**64 - 1).map("{:016x}".format), unique=True)
 
@@ -17,7 +17,7 @@ IDS = st.lists(st.integers(0, 2**64 - 1).map("{:016x}".format), unique=True)
 def test_each_cell_is_in_one_shard_whatever_the_order_and_none_is_larger(
     ids: list[str], count: int, data: st.DataObject
 ) -> None:
-    shards = [Shard.parse(f"{place}/{count}") for place in range(1, count + 1)]
+    shards = [CellShard.parse(f"{place}/{count}") for place in range(1, count + 1)]
     parts = [shard.among(ids) for shard in shards]
     assert sorted(one for part in parts for one in part) == sorted(ids)
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
@@ -27,7 +27,7 @@ def test_each_cell_is_in_one_shard_whatever_the_order_and_none_is_larger(
 
 def test_shards_of_an_experiment_are_its_cells_in_their_order() -> None:
     cells = resolve(load_experiment("adam2021-fig3"), "quick")
-    parts = [Shard(place, 4).select(cells) for place in range(1, 5)]
+    parts = [CellShard(place, 4).select(cells) for place in range(1, 5)]
     found = [[cells.index(cell) for cell in part] for part in parts]
     assert sorted(at for part in found for at in part) == list(range(len(cells)))
     assert all(part == sorted(part) for part in found)
@@ -40,4 +40,4 @@ def test_shards_of_an_experiment_are_its_cells_in_their_order() -> None:
 @pytest.mark.parametrize("text", ["0/4", "5/4", "1", "a/b", "1/0", "-1/4", "1/4/2", "", "1/ 4"])
 def test_what_is_no_shard_is_one_line(text: str) -> None:
     with pytest.raises(UserError, match="give I/N with I from 1 to N, such as 2/8"):
-        Shard.parse(text)
+        CellShard.parse(text)

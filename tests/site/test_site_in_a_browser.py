@@ -181,8 +181,8 @@ def test_the_explorer_ranks_as_tables_do(browser: Chrome, made: Made, field: Fie
         )
         found = {name: numbers for name, *numbers in drawn}
         ranks = field.ranks[score]
-        assert found.keys() == {one.method for one in ranks.of}
-        for one in ranks.of:
+        assert found.keys() == {one.method for one in ranks.by_method}
+        for one in ranks.by_method:
             assert found[one.method] == pytest.approx(
                 [one.mean, one.low, one.high], abs=1 / 6 + 1e-9
             )

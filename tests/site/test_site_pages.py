@@ -145,10 +145,10 @@ def test_an_entry_has_all_that_a_reader_asks_of_a_claim(made: Made) -> None:
         wanted = [one.claim.title, one.claim.where, one.grade, one.fidelity, *one.commands]
         wanted += [one.claim.predicate, *(part.says for part in one.parts)]
         wanted += [name for name in one.steadiness if one.steady]
-        wanted += [part.judgement.note for part in one.of("core")]
+        wanted += [part.judgement.note for part in one.parts_of_role("core")]
         for said in wanted:
             assert re.sub(r"\s+", " ", said.replace("`", "")) in text, f"{one.claim.id}: {said}"
-        core = [effect for part in one.of("core") for effect in part.judgement.effects]
+        core = [effect for part in one.parts_of_role("core") for effect in part.judgement.effects]
         assert all(with_interval(effect) in text for effect in core)
         assert all(record in text for record in one.records)
 

@@ -108,7 +108,7 @@ def test_every_template_comes_with_the_package() -> None:
     shipped = {path for pattern in patterns for path in TEMPLATES.parent.glob(pattern)}
     files = {path for path in TEMPLATES.rglob("*") if path.is_file()}
     assert files and files <= shipped
-    assert {path.name for path in TEMPLATES.iterdir()} == {str(kind) for kind in new.Kind}
+    assert {path.name for path in TEMPLATES.iterdir()} == {str(kind) for kind in new.PluginKind}
 
 
 MISTAKES = [

@@ -97,7 +97,7 @@ def first(x: Any) -> Any:
 
 def test_of_two_bases_each_starts_within_its_own_limit() -> None:
     one = np.ones((1, 3))
-    growth = Growth.of(InducingConfig(count=5, gamma=20), 8)
+    growth = Growth.from_config(InducingConfig(count=5, gamma=20), 8)
     assert growth == Growth(increment=8, limit=5, limit_gamma=20)
     bases = growth.start(PROBLEM.X, one)
     assert (len(bases.beta), len(bases.gamma)) == (5, 8)

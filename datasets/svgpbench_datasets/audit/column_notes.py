@@ -34,18 +34,18 @@ def lowest_apart(dataset: Dataset) -> Iterator[Flag]:
     suspects = [
         f"{name} ({count})"
         for name, column in zip(dataset.feature_names, dataset.X.T, strict=True)
-        if (count := _apart(column))
+        if (count := _isolated_least_count(column))
     ]
     if suspects:
         text = "least value far from the others, missing or clipped?"
         yield Flag("lowest-apart", f"{text}: {_few(suspects, MOST_SUSPECTS)}")
 
 
-def _apart(column: Floats) -> int:
+def _isolated_least_count(column: Floats) -> int:
     """Return the count of the least value if it is repeated and far below the others; else 0."""
     lowest = column.min()
-    holes = int((column == lowest).sum())
-    if not FEWEST <= holes < 0.6 * column.size:
+    count = int((column == lowest).sum())
+    if not FEWEST <= count < 0.6 * column.size:
         return 0
     others = column[column != lowest] - lowest
     middle, low = np.quantile(others, [0.5, 0.05])
@@ -54,7 +54,7 @@ def _apart(column: Floats) -> int:
         return 0
     # integer counts have steps of 1 everywhere: the gap must exceed the usual step
     gap = max(0.1 * middle, STEPS * float(np.median(np.diff(values))))
-    return holes if values[0] >= gap and low >= 0.3 * middle else 0
+    return count if values[0] >= gap and low >= 0.3 * middle else 0
 
 
 def uninformative(dataset: Dataset, facts: AuditFacts) -> Iterator[Flag]:
@@ -79,20 +79,17 @@ def centred(dataset: Dataset) -> Iterator[Flag]:
     deviations = []
     for column in dataset.X.T:
         deviation = float(column.std())
-        if np.ptp(column) == 0 or _symmetric(column) or counts_rows(column):
+        ordered = np.sort(column)
+        symmetric = np.array_equal(ordered, -ordered[::-1])
+        if np.ptp(column) == 0 or symmetric or counts_rows(column):
             continue
         if abs(column.mean()) > CENTRED * deviation / np.sqrt(column.size):
             return
         deviations.append(deviation)
     if deviations:
-        unit = max(abs(one - 1.0) for one in deviations) < UNIT
+        unit = max(abs(deviation - 1.0) for deviation in deviations) < UNIT
         done = "mean 0 and deviation 1: standardised" if unit else "mean 0: centred"
         yield Flag("centred", f"each column has {done} with all rows, test rows included")
-
-
-def _symmetric(column: Floats) -> bool:
-    ordered = np.sort(column)
-    return bool(np.array_equal(ordered, -ordered[::-1]))
 
 
 def _few(names: Sequence[str], most: int) -> str:

@@ -28,7 +28,7 @@ _NEGLIGIBLE = 1e-12
 """Eigenvalue of the correlation matrix, relative to the largest, below which it is rounding."""
 
 
-def signal(dataset: Dataset) -> Floats:
+def target_columns(dataset: Dataset) -> Floats:
     """Return the target as columns: y itself [N, 1], or one-hot classes [N, K]."""
     if dataset.task == "regression":
         return dataset.y[:, None]
@@ -56,11 +56,11 @@ def single_ratios(X: Floats, *targets: Floats) -> Floats:
     """
     most = max(FEWEST, WORK // (X.shape[1] * max(target.shape[1] for target in targets)))
     shuffled = np.random.default_rng(0).permutation(len(X))[:most]
-    own = [target[shuffled] for target in targets]
+    targets = tuple(target[shuffled] for target in targets)
     ratios = []
-    for at in range(X.shape[1]):
-        order = np.argsort(X[shuffled, at], kind="stable")[:, None]
-        ratios.append(min(neighbour_ratio(order, one)[0] for one in own))
+    for column in X.T:
+        order = np.argsort(column[shuffled], kind="stable")[:, None]
+        ratios.append(min(neighbour_ratio(order, target)[0] for target in targets))
     return np.where(np.ptp(X, axis=0) == 0, 1.0, np.array(ratios))
 
 
@@ -72,23 +72,22 @@ def determining_sums(
     X is [n, D] and the target [n, K]; `singles` [D] holds the ratio along each feature. An
     ordering with a ratio below `threshold` determines the target.
     """
-    candidates = [at for at in np.argsort(singles, kind="stable") if singles[at] >= threshold]
-    varying = [at for at in candidates if np.ptp(X[:, at]) > 0]
-    chosen = sorted(varying[:MOST_PAIRED])
+    candidates = [j for j in np.argsort(singles, kind="stable") if singles[j] >= threshold]
+    features = sorted([j for j in candidates if np.ptp(X[:, j]) > 0][:MOST_PAIRED])
     rows = np.random.default_rng(1).permutation(len(X))[:SAMPLE]
-    some, own = X[rows], target[rows]
-    found = []
-    for at, first in enumerate(chosen):
-        others = np.array(chosen[at + 1 :], dtype=np.int64)
+    X_sample, target_sample = X[rows], target[rows]
+    pairs = []
+    for index, first in enumerate(features):
+        others = np.array(features[index + 1 :], dtype=np.int64)
         for sign, factor in (("+", 1.0), ("-", -1.0)):
             # screen on few rows, with a looser threshold as the ratio is larger there
-            order = np.argsort(some[:, [first]] + factor * some[:, others], axis=0, kind="stable")
-            near = others[neighbour_ratio(order, own) < 30 * threshold]
-            for second in near:
-                whole = (X[:, first] + factor * X[:, second])[:, None]
-                if single_ratios(whole, target)[0] < threshold:
-                    found.append((int(first), int(second), sign))
-    return found
+            sums = X_sample[:, [first]] + factor * X_sample[:, others]
+            order = np.argsort(sums, axis=0, kind="stable")
+            for second in others[neighbour_ratio(order, target_sample) < 30 * threshold]:
+                all_sums = (X[:, first] + factor * X[:, second])[:, None]
+                if single_ratios(all_sums, target)[0] < threshold:
+                    pairs.append((int(first), int(second), sign))
+    return pairs
 
 
 def linear_pairs(X: Floats, y: Floats, unexplained: float) -> list[tuple[int, int]]:
@@ -99,8 +98,8 @@ def linear_pairs(X: Floats, y: Floats, unexplained: float) -> list[tuple[int, in
     varying = np.flatnonzero(np.ptp(X, axis=0) > 0)
     if varying.size < 2 or np.ptp(y) == 0 or len(y) < 10:
         return []
-    whole = correlations(X, y[:, None])
-    r, R = whole[-1, varying], whole[np.ix_(varying, varying)]
+    correlation = correlations(X, y[:, None])
+    r, R = correlation[-1, varying], correlation[np.ix_(varying, varying)]
     determinant = 1.0 - np.square(R)
     with np.errstate(divide="ignore", invalid="ignore"):
         explained = (r[:, None] ** 2 + r**2 - 2 * np.outer(r, r) * R) / determinant
@@ -146,14 +145,14 @@ def linear_r2(X: Floats, target: Floats) -> float:
     For several target columns it is the explained share of their total variance.
     """
     D = X.shape[1]
-    whole = correlations(X, target)
+    correlation = correlations(X, target)
     spread = target.var(axis=0)
     if not spread.any():
         return 0.0
-    values, vectors = np.linalg.eigh(whole[:D, :D])
-    kept = values > _NEGLIGIBLE * max(1.0, values[-1])
-    along = vectors[:, kept].T @ whole[:D, D:]
-    explained = (np.square(along) / values[kept, None]).sum(axis=0)
+    values, vectors = np.linalg.eigh(correlation[:D, :D])
+    nonzero = values > _NEGLIGIBLE * max(1.0, values[-1])
+    along = vectors[:, nonzero].T @ correlation[:D, D:]
+    explained = (np.square(along) / values[nonzero, None]).sum(axis=0)
     return float(np.clip((explained * spread).sum() / spread.sum(), 0.0, 1.0))
 
 
@@ -163,16 +162,16 @@ def nearest_ratio(X: Floats, target: Floats) -> float:
     The ratio is 0 for equal targets and about 1 if they differ as any two. Distances are between
     standardised features [n, D], among at most 2000 random rows.
     """
-    chosen = np.random.default_rng(2).permutation(len(X))[:NEAREST_AMONG]
-    some, own = X[chosen], target[chosen]
-    spread = float(np.square(own - own.mean(axis=0)).mean(axis=0).sum())
-    if spread == 0.0 or len(some) < 2:
+    rows = np.random.default_rng(2).permutation(len(X))[:NEAREST_AMONG]
+    X, target = X[rows], target[rows]
+    spread = float(np.square(target - target.mean(axis=0)).mean(axis=0).sum())
+    if spread == 0.0 or len(rows) < 2:
         return 1.0
-    scaled = (some - some.mean(axis=0)) / np.where(np.ptp(some, axis=0) == 0, 1, some.std(axis=0))
-    nearest = np.asarray(KDTree(scaled).query(scaled, k=2)[1])
+    scaled = (X - X.mean(axis=0)) / np.where(np.ptp(X, axis=0) == 0, 1, X.std(axis=0))
+    first, second = np.asarray(KDTree(scaled).query(scaled, k=2)[1]).T
     # for equal rows the query may return either one first
-    other = np.where(nearest[:, 0] == np.arange(len(some)), nearest[:, 1], nearest[:, 0])
-    return float(np.square(own - own[other]).sum(axis=1).mean() / (2 * spread))
+    nearest = np.where(first == np.arange(len(rows)), second, first)
+    return float(np.square(target - target[nearest]).sum(axis=1).mean() / (2 * spread))
 
 
 def previous_ratio(target: Floats) -> float:

@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from svgpbench_datasets.audit.dependence import linear_r2, nearest_ratio, previous_ratio, signal
+from svgpbench_datasets.audit.dependence import (
+    linear_r2,
+    nearest_ratio,
+    previous_ratio,
+    target_columns,
+)
 from svgpbench_datasets.dataset import Dataset, Floats
 from svgpbench_datasets.reading.tables import NONE_MISSING, Missing
 from svgpbench_datasets.splits import Indices, Split
@@ -48,17 +53,17 @@ class AuditFacts:
     linear_r2: float  # of a fit to all rows; classes are one-hot columns
     test_rows: int  # number of test rows of `split`
     test_seen: int  # test rows whose inputs are in the training part too
-    test_told: int  # of these, rows whose target is revealed, see `with_twins`
+    test_told: int  # of these, rows whose target is revealed, see `count_twins`
     split: str
 
 
 def facts_of(dataset: Dataset, split: Split, missing: Missing = NONE_MISSING) -> AuditFacts:
     """Compute the facts of a data set, including test rows of a split that repeat training rows."""
-    X, y, target = dataset.X, dataset.y, signal(dataset)
+    X, y, target = dataset.X, dataset.y, target_columns(dataset)
     inputs = same_rows(X.T)
     named = zip(dataset.feature_names, np.ptp(X, axis=0) == 0, strict=True)
     seed = "" if split.kind == "fixed" else f", seed {split.seed}"
-    twins, agreeing = with_twins(inputs, y, split)
+    twins, agreeing = count_twins(inputs, y, split)
     return AuditFacts(
         rows=len(y),
         features=X.shape[1],
@@ -100,7 +105,7 @@ def row_correlation_ratio(dataset: Dataset) -> float:
     if dataset.task == "regression" or np.ptp(dataset.y) == 0:
         return 0.0
     number = np.arange(len(dataset.y), dtype=np.float64)
-    members = signal(dataset)
+    members = target_columns(dataset)
     counts = members.sum(axis=0)
     present = counts > 0
     means = (members.T @ number)[present] / counts[present]
@@ -120,7 +125,7 @@ def same_rows(columns: Iterable[Floats]) -> Indices:
     return np.asarray(numbers, np.int64)
 
 
-def with_twins(distinct: Indices, y: Floats, split: Split) -> tuple[int, int]:
+def count_twins(distinct: Indices, y: Floats, split: Split) -> tuple[int, int]:
     """Count the test rows with a training row of equal inputs (a twin), and those whose target is revealed.
 
     A target is revealed if the mean of its twins' targets is within 0.1 standard deviations of y.
@@ -129,7 +134,7 @@ def with_twins(distinct: Indices, y: Floats, split: Split) -> tuple[int, int]:
     most = int(distinct.max()) + 1
     twins = np.bincount(distinct[split.train], minlength=most)
     totals = np.bincount(distinct[split.train], weights=y[split.train], minlength=most)
-    at = distinct[split.test]
-    has = twins[at] > 0
-    agrees = np.abs(y[split.test][has] - totals[at[has]] / twins[at[has]]) <= ALIKE * y.std()
-    return int(has.sum()), int(agrees.sum())
+    rows = split.test[twins[distinct[split.test]] > 0]
+    inputs = distinct[rows]
+    revealed = np.abs(y[rows] - totals[inputs] / twins[inputs]) <= ALIKE * y.std()
+    return len(rows), int(revealed.sum())

@@ -11,8 +11,8 @@ from svgpbench_datasets.audit.dependence import (
     counts_rows,
     determining_sums,
     linear_pairs,
-    signal,
     single_ratios,
+    target_columns,
 )
 from svgpbench_datasets.audit.facts import AuditFacts, Flag
 from svgpbench_datasets.dataset import Dataset
@@ -38,13 +38,13 @@ def determined(dataset: Dataset) -> Iterator[Flag]:
     """Flag features, and sums, differences and linear functions of two, that determine the target."""
     regression = dataset.task == "regression"
     threshold = DETERMINED if regression else DETERMINED_CLASS
-    target = signal(dataset)
+    target = target_columns(dataset)
     # with few rows, gaps in the tails of y are wide; gaps between its ranks are not
     ranks = [np.asarray(pd.Series(dataset.y).rank(), np.float64)[:, None]] if regression else []
     singles = single_ratios(dataset.X, target, *ranks)
     names = dataset.feature_names
-    for at in np.flatnonzero(singles < threshold)[:MOST_NAMED]:
-        text = f"{names[at]} alone determines the target (neighbour ratio {singles[at]:.1e})"
+    for j in np.flatnonzero(singles < threshold)[:MOST_NAMED]:
+        text = f"{names[j]} alone determines the target (neighbour ratio {singles[j]:.1e})"
         yield Flag("determines-target", text, leak=True)
     if len(dataset.y) < 50:  # with few rows some pair fits by chance
         return
@@ -53,14 +53,14 @@ def determined(dataset: Dataset) -> Iterator[Flag]:
         text = f"{names[i]} {sign} {names[j]} determines the target"
         yield Flag("sum-determines-target", text, leak=True)
     if regression:
-        known = [(i, j) for i, j, _ in sums]
-        linear = [p for p in linear_pairs(dataset.X, dataset.y, UNEXPLAINED) if p not in known]
+        summed = [(i, j) for i, j, _ in sums]
+        linear = [p for p in linear_pairs(dataset.X, dataset.y, UNEXPLAINED) if p not in summed]
         for i, j in linear[:MOST_NAMED]:
             text = f"the target is a linear function of {names[i]} and {names[j]}"
             yield Flag("pair-determines-target", text, leak=True)
 
 
-def seen(facts: AuditFacts) -> Iterator[Flag]:
+def repeated_test_inputs(facts: AuditFacts) -> Iterator[Flag]:
     """Flag test inputs that are also training inputs; a leak if many come with their target."""
     if facts.test_seen == 0:
         return

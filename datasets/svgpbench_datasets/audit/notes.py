@@ -8,9 +8,8 @@ from math import prod
 import numpy as np
 
 from svgpbench_datasets.audit.facts import AuditFacts, Flag
-from svgpbench_datasets.dataset import Dataset, Floats
-from svgpbench_datasets.errors import listed
-from svgpbench_datasets.splits import Indices
+from svgpbench_datasets.dataset import Dataset
+from svgpbench_datasets.errors import join_names
 
 ORDERED, ALIKE = 0.3, 0.7
 """Thresholds of ordered rows: least row-number correlation, and largest previous-row ratio."""
@@ -36,7 +35,8 @@ def ordered(facts: AuditFacts) -> Iterator[Flag]:
         text = f"row number and target go together ({together:.2f}): shuffle, never input"
         yield Flag("ordered-by-target", text)
     elif facts.previous_ratio < min(ALIKE, 1 - ERRORS / np.sqrt(facts.rows)):
-        text = f"rows are like the row before (ratio {facts.previous_ratio:.2f}): shuffle"
+        text = f"rows are like the row before (ratio {facts.previous_ratio:.2f}): "
+        text += "split by groups or blocks if neighbours belong together, else shuffle"
         yield Flag("ordered-rows", text)
 
 
@@ -65,8 +65,8 @@ def gridded(dataset: Dataset) -> Iterator[Flag]:
     """Flag rows that form a full grid."""
     if levels := grid_levels(dataset):
         factors = " x ".join(f"{name} ({count})" for name, count in levels.items())
-        each = len(dataset.y) // prod(levels.values())
-        rows = f"{each} row" + "s" * (each > 1)
+        repeats = len(dataset.y) // prod(levels.values())
+        rows = f"{repeats} row" + "s" * (repeats > 1)
         yield Flag("full-grid", f"rows are a full grid: {factors}, {rows} each")
 
 
@@ -75,10 +75,10 @@ def capped(dataset: Dataset) -> Iterator[Flag]:
     values, counts = np.unique(dataset.y, return_counts=True)
     if dataset.task != "regression" or values.size < 20:
         return
-    for at, end in ((0, "least"), (-1, "greatest")):
-        others = np.delete(counts, at).max()
-        if counts[at] >= FEWEST and counts[at] >= 1.5 * others:
-            text = f"the {end} target {values[at]:g} stands in {counts[at]} rows: capped?"
+    for index, end in ((0, "least"), (-1, "greatest")):
+        count, others = counts[index], np.delete(counts, index).max()
+        if count >= FEWEST and count >= 1.5 * others:
+            text = f"the {end} target {values[index]:g} stands in {count} rows: capped?"
             yield Flag("capped-target", text)
 
 
@@ -91,41 +91,27 @@ def repeated(facts: AuditFacts) -> Iterator[Flag]:
         text = f"{count} {'row repeats' if count == 1 else 'rows repeat'} an earlier row"
         yield Flag("repeated-rows", text)
     if rare := [f"{label} ({count})" for label, count in facts.classes.items() if count < 10]:
-        yield Flag("rare-class", f"fewer than 10 rows of class {listed(rare, MOST_CLASSES)}")
+        yield Flag("rare-class", f"fewer than 10 rows of class {join_names(rare, MOST_CLASSES)}")
 
 
 def grid_levels(dataset: Dataset) -> dict[str, int]:
     """Return the number of levels of each column of a full grid; empty if there is no grid.
 
-    The target and the features are tried in turn. A column joins the grid if every combination of
-    levels still has equally many rows. A grid has at least two columns and 20 combinations.
+    The target and the features are tried in turn. The values of a column are levels if they are equally
+    frequent, at least two, and at most as many as half the rows. The column joins the grid if every
+    combination of levels still has equally many rows. A grid has at least two columns and 20 combinations.
     """
     n = len(dataset.y)
     cells, number = 1, np.zeros(n, dtype=np.int64)
-    found: dict[str, int] = {}
+    grid: dict[str, int] = {}
     names = (dataset.target_name, *dataset.feature_names)
     for name, column in zip(names, (dataset.y, *dataset.X.T), strict=True):
-        levels = _levels(column)
-        if levels is None:
+        values, counts = np.unique(column, return_counts=True)
+        levels = values.size
+        if not 1 < levels <= n // max(2, cells) or counts.min() != counts.max():
             continue
-        count = int(levels.max()) + 1
-        if cells * count > n:
-            continue
-        joint = number * count + levels
-        counts = np.bincount(joint, minlength=cells * count)
+        joint = number * levels + np.searchsorted(values, column)
+        counts = np.bincount(joint, minlength=cells * levels)
         if counts.min() == counts.max():
-            cells, number, found[name] = cells * count, joint, count
-    return found if len(found) >= 2 and cells >= FEWEST_CELLS else {}
-
-
-def _levels(column: Floats) -> Indices | None:
-    """Return the index of each row's value, if all values of a column are equally frequent; else None.
-
-    A column with a single value, or with more values than half its rows, has no levels.
-    """
-    if np.ptp(column) == 0:
-        return None
-    values, counts = np.unique(column, return_counts=True)
-    if counts.min() != counts.max() or values.size > column.size // 2:
-        return None
-    return np.searchsorted(values, column)
+            cells, number, grid[name] = cells * levels, joint, levels
+    return grid if len(grid) >= 2 and cells >= FEWEST_CELLS else {}

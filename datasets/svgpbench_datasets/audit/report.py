@@ -38,7 +38,7 @@ class Audit:
 
     def to_json(self) -> dict[str, Any]:
         """Return the audit as a dictionary that can be written as JSON."""
-        return {
+        report: dict[str, Any] = {
             "name": self.name,
             "task": self.task,
             "target": self.target,
@@ -46,7 +46,19 @@ class Audit:
             **dataclasses.asdict(self.facts),
             "flags": [dataclasses.asdict(flag) for flag in self.flags],
             "fingerprint": self.fingerprint,
-            **({} if self.entry is None else _declared(self.entry)),
+        }
+        if (entry := self.entry) is None:
+            return report
+        return report | {
+            "title": entry.title,
+            "missing_treatment": entry.missing,
+            "fixed_splits": entry.splits.count if entry.splits else 0,
+            "leaky_variant": entry.leaks,
+            "defects": list(entry.defects),
+            "upstream": entry.upstream,
+            "licence": entry.licence,
+            "citation": entry.citation,
+            "verified": entry.fingerprint is not None,
         }
 
 
@@ -78,10 +90,10 @@ def _folds(rows: int) -> Split:
 
 def flags_of(dataset: Dataset, facts: AuditFacts) -> tuple[Flag, ...]:
     """Return all flags of a data set with these facts, leaks first; its registry entry is not used."""
-    found = [
+    flags = [
         *leaks.row_numbers(dataset),
         *leaks.determined(dataset),
-        *leaks.seen(facts),
+        *leaks.repeated_test_inputs(facts),
         *notes.ordered(facts),
         *notes.gridded(dataset),
         *notes.without_signal(facts),
@@ -93,7 +105,7 @@ def flags_of(dataset: Dataset, facts: AuditFacts) -> tuple[Flag, ...]:
         *column_notes.uninformative(dataset, facts),
         *column_notes.centred(dataset),
     ]
-    return tuple(sorted(found, key=lambda flag: not flag.leak))
+    return tuple(sorted(flags, key=lambda flag: not flag.leak))
 
 
 def _audit(
@@ -113,17 +125,3 @@ def _audit(
         flags=flags_of(dataset, facts),
         entry=entry,
     )
-
-
-def _declared(entry: DatasetEntry) -> dict[str, Any]:
-    return {
-        "title": entry.title,
-        "missing_treatment": entry.missing,
-        "fixed_splits": entry.splits.count if entry.splits else 0,
-        "leaky_variant": entry.leaks,
-        "defects": list(entry.defects),
-        "upstream": entry.upstream,
-        "licence": entry.licence,
-        "citation": entry.citation,
-        "verified": entry.fingerprint is not None,
-    }

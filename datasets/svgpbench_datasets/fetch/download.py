@@ -18,9 +18,9 @@ from svgpbench_datasets.fetch.verification import Absent, Refusal
 
 _CHUNK, _NAME = 1 << 16, "served"
 _HEADERS = {"Accept-Encoding": "identity", "User-Agent": "svgpbench"}
-_ABSENT = (403, 404, 410)  # object stores answer 403 for a missing object
-_PASSING = (408, 425, 429, 500, 502, 503, 504)
-_LASTING = (TooManyRedirects, InvalidSchema, InvalidURL, ConnectTimeoutError)
+_NOT_FOUND = (403, 404, 410)  # object stores answer 403 for a missing object
+_TRANSIENT = (408, 425, 429, 500, 502, 503, 504)
+_PERMANENT = (TooManyRedirects, InvalidSchema, InvalidURL, ConnectTimeoutError)
 
 Report = Callable[[str, int, int | None], None]
 
@@ -91,8 +91,8 @@ def _transfer(url: str, output: Path, bound: int, limits: DownloadLimits, report
             cause = getattr(wrapped, "reason", wrapped)
             what = str(cause.args[-1] if isinstance(cause, Exception) else cause)
             what = re.sub(r"^\w+\(.*?\): ", "", what)  # drop the repr of the connection
-            lasting = isinstance(error, _LASTING) or isinstance(cause, _LASTING)
-            raise (Refusal if lasting else _BrokenError)(f"connection failed ({what})") from None
+            permanent = isinstance(error, _PERMANENT) or isinstance(cause, _PERMANENT)
+            raise (Refusal if permanent else _BrokenError)(f"connection failed ({what})") from None
     if not size:
         raise _BrokenError("sent nothing")
 
@@ -100,9 +100,9 @@ def _transfer(url: str, output: Path, bound: int, limits: DownloadLimits, report
 def _declared_size(response: requests.Response) -> int:
     """Check the status of a response; return the size that it declares, or 0."""
     status, what = response.status_code, f"HTTP {response.status_code} {response.reason or ''}"
-    if status in _PASSING:
+    if status in _TRANSIENT:
         raise _BrokenError(what, Retry().get_retry_after(response.raw) or 0.0)
     if status != requests.codes.ok:
-        raise (Absent if status in _ABSENT else Refusal)(what)
+        raise (Absent if status in _NOT_FOUND else Refusal)(what)
     length = response.headers.get("Content-Length", "")
     return int(length) if length.isdecimal() else 0

@@ -48,12 +48,8 @@ class Fetcher:
         """Fetch the files that are not cached; return the path of each file that could be obtained.
 
         A cached file needs neither network nor write permission. An archive that contains several of the
-        files is downloaded once.
-
-        Args:
-            files: the files to fetch.
-            name: name of the data set, for messages.
-            failed: called with a file that no origin had, and the error; None to raise it.
+        files is downloaded once. `name` is that of the data set, for messages. `failed` is called with a
+        file that no origin had, and the error; None to raise it.
 
         Raises:
             Unavailable: no origin had a file, and `failed` is None.
@@ -72,8 +68,8 @@ class Fetcher:
                         raise
                     failed(file, error)
         finally:
-            archives = {each.url for file in files for each in file.addresses if each.member}
-            for url in archives:  # kept until now for other members
+            urls = {address.url for file in files for address in file.addresses if address.member}
+            for url in urls:  # archives are kept until now for other members
                 if (folder := self._download_folder(url)).exists():
                     with usable(self.cache), locked(self.cache, url, lambda _: None):
                         shutil.rmtree(folder, ignore_errors=True)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer as Buffer
 
 _CHUNK = 1 << 18
-_DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
-_BAD_ARCHIVE = (tarfile.TarError, zipfile.BadZipFile, RuntimeError)  # last: encrypted zip
+_COMPRESSION_ERRORS = (EOFError, zlib.error, lzma.LZMAError)
+_ARCHIVE_ERRORS = (tarfile.TarError, zipfile.BadZipFile, RuntimeError)  # last: encrypted zip
 
 
 def chunks(path: Path, member: str | None, bound: int, *, as_served: bool) -> Iterator[bytes]:
@@ -57,9 +57,9 @@ def content(
         with path.open("rb") as raw, ExitStack() as closing:
             inside = raw if member is None else _member(raw, member, bound, closing)
             yield inside if as_served else _uncompressed(inside, closing)
-    except _DAMAGED as error:
+    except _COMPRESSION_ERRORS as error:
         raise WrongContent(f"its compression is damaged ({error})") from None
-    except _BAD_ARCHIVE as error:
+    except _ARCHIVE_ERRORS as error:
         raise WrongContent(f"its archive cannot be read ({error})") from None
     except OSError as error:  # gzip and bz2 raise it for damage, without an errno
         what = "its compression is damaged" if error.errno is None else "it cannot be read"

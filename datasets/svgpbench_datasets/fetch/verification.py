@@ -13,7 +13,7 @@ from svgpbench_datasets.files import File, UnseenFile
 Accept: TypeAlias = Callable[[UnseenFile, Path], None]
 """Function that reads a file without a known checksum and raises `DataError` if it is not as declared."""
 
-_MISTAKEN_FOR_FILES = {
+_HINTS = {  # by first bytes of what a server may send instead of a file
     b"<!doctype html": ", a web page",
     b"<html": ", a web page",
     b"version https://git-lfs.github.com/spec/": ", a Git LFS pointer to the file",
@@ -49,10 +49,7 @@ def write_verified(content: Iterable[bytes], target: Path, file: File, accept: A
         for chunk in content:
             if not size:
                 start = chunk[:512].lstrip().lower()
-                hints = (
-                    text for magic, text in _MISTAKEN_FOR_FILES.items() if start.startswith(magic)
-                )
-                hint = next(hints, "")
+                hint = next((text for magic, text in _HINTS.items() if start.startswith(magic)), "")
             size += len(chunk)
             if size > file.most:
                 word = "declared" if file.checksums else "allowed"

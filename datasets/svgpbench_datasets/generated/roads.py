@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from svgpbench_datasets.dataset import Floats
 
-Places: TypeAlias = NDArray[np.int64]  # longitude and latitude in 1e-6 degrees, [N, 2]
+Coordinates: TypeAlias = NDArray[np.int64]  # longitude and latitude in 1e-6 degrees, [N, 2]
 
-WEST_SOUTH: Places = np.array([8_100_000, 56_500_000])
-EAST_NORTH: Places = np.array([11_200_000, 57_800_000])
+WEST_SOUTH: Coordinates = np.array([8_100_000, 56_500_000])
+EAST_NORTH: Coordinates = np.array([11_200_000, 57_800_000])
 METRES = np.array([60_400.0, 111_320.0])
 """Metres per degree of longitude (at 57.15° north, used everywhere) and of latitude."""
 MEAN_POINTS = 80
@@ -50,8 +50,8 @@ def roads(rows: int, seed: int) -> tuple[Floats, Floats]:
     corners = rng.integers(WEST_SOUTH, EAST_NORTH, (int(starts.sum()), 2), endpoint=True)
     road = np.cumsum(starts)
     walked = np.cumsum(steps, axis=0)
-    places = folded(corners[road - 1] + walked - walked[starts][road - 1])
-    degrees = places / 1e6
+    points = folded(corners[road - 1] + walked - walked[starts][road - 1])
+    degrees = points / 1e6
     return np.column_stack([road, degrees]), terrain.altitude(degrees)
 
 
@@ -68,10 +68,10 @@ def steps_along(starts: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
     return steps
 
 
-def folded(places: Places) -> Places:
+def folded(points: Coordinates) -> Coordinates:
     """Reflect points outside the box into it, [N, 2]."""
     width = EAST_NORTH - WEST_SOUTH
-    inside: Places = EAST_NORTH - np.abs((places - WEST_SOUTH) % (2 * width) - width)
+    inside: Coordinates = EAST_NORTH - np.abs((points - WEST_SOUTH) % (2 * width) - width)
     return inside
 
 
@@ -98,9 +98,9 @@ class Terrain:
     def altitude(self, degrees: Floats) -> Floats:
         """Return the altitude in metres [N] at longitudes and latitudes in degrees [N, 2]."""
         metres = (degrees - WEST_SOUTH / 1e6) * METRES
-        found = np.empty(len(metres))
+        altitudes = np.empty(len(metres))
         for start in range(0, len(metres), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
             angles = metres[rows] @ self.frequencies + self.phases
-            found[rows] = np.cos(angles, out=angles) @ self.amplitudes
-        return MEAN_ALTITUDE + found
+            altitudes[rows] = np.cos(angles, out=angles) @ self.amplitudes
+        return MEAN_ALTITUDE + altitudes

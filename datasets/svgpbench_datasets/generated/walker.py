@@ -20,6 +20,7 @@ import numpy as np
 
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError, did_you_mean
+from svgpbench_datasets.whole_files import writing
 
 ENVIRONMENT = "Walker2d-v5"
 POSITIONS, VELOCITIES, ACTIONS = 8, 9, 6
@@ -57,10 +58,7 @@ def oscillator(rng: np.random.Generator) -> Act:
     return act
 
 
-POLICIES: dict[str, Policy] = {
-    "oscillator": oscillator,
-    "random": uniform,
-}
+POLICIES: dict[str, Policy] = {"oscillator": oscillator, "random": uniform}
 
 
 def policy_of(name: str) -> Policy:
@@ -85,18 +83,18 @@ def walk(
         velocities and 6 torques; with two frames, then the same of the previous frame. Y has
         the changes of the velocities to the next frame.
     """
-    chosen = policy_of(policy)
+    draw_actions = policy_of(policy)
     versions()
     import gymnasium
 
     environment = gymnasium.make(ENVIRONMENT, max_episode_steps=LONGEST, disable_env_checker=True)
-    left, number = rows, 0
-    while left > 0:
-        own = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
-        inputs, changes = _episode(environment, chosen, own)
-        X = np.hstack([inputs[1:], inputs[:-1]])[:left, : INPUTS * frames]
-        yield X, changes[1:][:left]
-        left, number = left - len(X), number + 1
+    remaining, episode = rows, 0
+    while remaining > 0:
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(episode,)))
+        inputs, changes = _episode(environment, draw_actions, rng)
+        X = np.hstack([inputs[1:], inputs[:-1]])[:remaining, : INPUTS * frames]
+        yield X, changes[1:][:remaining]
+        remaining, episode = remaining - len(X), episode + 1
 
 
 def versions() -> dict[str, str]:
@@ -145,11 +143,11 @@ class Walk:
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns."""
-        inputs = [f"x{at}" for at in range(1, INPUTS * self.frames + 1)]
-        return (*inputs, *(f"y{at}" for at in range(1, VELOCITIES + 1)))
+        inputs = [f"x{i}" for i in range(1, INPUTS * self.frames + 1)]
+        return (*inputs, *(f"y{i}" for i in range(1, VELOCITIES + 1)))
 
 
-def make_walker(path: Path, wanted: Walk, on_rows: Callable[[int], None]) -> None:
+def make_walker(path: Path, settings: Walk, on_rows: Callable[[int], None]) -> None:
     """Simulate a data set and write it to a Parquet file, replacing an existing one.
 
     `on_rows` is called with the number of rows simulated so far.
@@ -162,24 +160,22 @@ def make_walker(path: Path, wanted: Walk, on_rows: Callable[[int], None]) -> Non
     metadata = {
         "stands_in_for": STANDS_IN_FOR,
         "environment": ENVIRONMENT,
-        "policy": wanted.policy,
-        "seed": str(wanted.seed),
+        "policy": settings.policy,
+        "seed": str(settings.seed),
         **versions(),
     }
-    try:
-        write_numbers(path, _groups(wanted, on_rows), metadata)
-    except OSError as error:
-        raise DataError(f"{path} cannot be written ({error.strerror or error})") from None
+    with writing(path):
+        write_numbers(path, _row_groups(settings, on_rows), metadata)
 
 
-def _groups(wanted: Walk, on_rows: Callable[[int], None]) -> Iterator[dict[str, Floats]]:
+def _row_groups(settings: Walk, on_rows: Callable[[int], None]) -> Iterator[dict[str, Floats]]:
     """Yield row groups as columns by name; each has at least `GROUP` rows, except the last."""
     episodes: list[Floats] = []
-    held = done = 0
-    for X, Y in walk(wanted.rows, wanted.seed, wanted.policy, wanted.frames):
+    in_group = total = 0
+    for X, Y in walk(settings.rows, settings.seed, settings.policy, settings.frames):
         episodes.append(np.hstack([X, Y]))
-        held, done = held + len(X), done + len(X)
-        on_rows(done)
-        if held >= GROUP or done == wanted.rows:
-            yield dict(zip(wanted.columns, np.concatenate(episodes).T, strict=True))
-            episodes, held = [], 0
+        in_group, total = in_group + len(X), total + len(X)
+        on_rows(total)
+        if in_group >= GROUP or total == settings.rows:
+            yield dict(zip(settings.columns, np.concatenate(episodes).T, strict=True))
+            episodes, in_group = [], 0

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.reading.cells import reason, shown
+from svgpbench_datasets.reading.cells import quoted, reason
 from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.mat5 import mat_arrays
 from svgpbench_datasets.reading.table import CELLS_AT_ONCE, TableFile, check_unpacked
@@ -49,80 +49,76 @@ def numpy_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
     raw = stream.read()
     try:
         if not raw.startswith(b"PK"):
-            return of_arrays({"": _checked_npy(raw)}, where, Layout(layout.reader))
+            return table_of_arrays({"": _checked_npy(raw)}, where, Layout(layout.reader))
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             check_unpacked(archive)
             names = [name for name in archive.namelist() if name.endswith(".npy")]
-            found = {name.removesuffix(".npy"): _checked_npy(archive.read(name)) for name in names}
+            arrays = {name.removesuffix(".npy"): _checked_npy(archive.read(name)) for name in names}
     except DataError:
         raise
     except Exception as error:  # NumPy evaluates the header, which can fail in many ways
         raise DataError(f"{where} is not a NumPy file that can be read ({reason(error)})") from None
-    return of_arrays(found, where, layout)
+    return table_of_arrays(arrays, where, layout)
 
 
 def mat_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
     """Read arrays of a MATLAB 5 file; other variables are ignored."""
     try:
-        found = mat_arrays(stream.read(), layout.arrays)
+        variables = mat_arrays(stream.read(), layout.arrays)
     except DataError as error:
         raise DataError(f"{where} is a MATLAB file that cannot be read: {error}") from None
-    return of_arrays(found, where, layout)
+    return table_of_arrays(variables, where, layout)
 
 
-def of_arrays(found: Mapping[str, Array | str], where: str, layout: Layout) -> TableFile:
+def table_of_arrays(variables: Mapping[str, Array | str], where: str, layout: Layout) -> TableFile:
     """Make a table of the arrays that the layout names, or of all that are tables of numbers.
 
-    `found` has the arrays by name; a text describes a variable that is no array of numbers. A single
+    `variables` has the arrays by name; a text describes a variable that is no array of numbers. A single
     array gives a table without column names. Several must have the same number of rows: the columns of
     X [N, D] are named X1..XD, that of y [N], [N, 1] or [1, N] is named y. Scalars are skipped unless
     the layout names them.
     """
-    listed = ", ".join(f"{shown(name)}: {_kind(one)}" for name, one in found.items()) or "nothing"
+    kinds = {
+        name: value if isinstance(value, str) else f"{list(value.shape)} {value.dtype}"
+        for name, value in variables.items()
+    }
+    listed = ", ".join(f"{quoted(name)}: {kind}" for name, kind in kinds.items()) or "nothing"
     for name in layout.arrays:
-        if name not in found:
+        if name not in variables:
             raise DataError(f"{where} has no array {name!r} (it holds {listed})")
-        if not _is_table(found[name]):
-            raise DataError(f"{where}: {name!r} is {_kind(found[name])}, not a table of numbers")
+        if not _is_table(variables[name]):
+            raise DataError(f"{where}: {name!r} is {kinds[name]}, not a table of numbers")
     tables = {
-        name: one
-        for name, one in found.items()
-        if _is_table(one) and (name in layout.arrays if layout.arrays else one.size > 1)
+        name: value
+        for name, value in variables.items()
+        if _is_table(value) and (name in layout.arrays if layout.arrays else value.size > 1)
     }
     if not tables:
         raise DataError(f"{where} has no array that is a table of numbers (it holds {listed})")
     if len(tables) == 1:
-        (only,) = tables.values()
-        return _table(None, only if only.ndim == 2 else only[:, None])
-    heights = [len(one) for one in tables.values() if one.ndim == 2 and 1 not in one.shape]
-    rows = heights[0] if heights else max(one.size for one in tables.values())
-    columns = {name: _column(one, rows) for name, one in tables.items()}
-    if any(len(one) != rows for one in columns.values()):
+        (array,) = tables.values()
+        return _table(None, array if array.ndim == 2 else array[:, None])
+    heights = [len(array) for array in tables.values() if array.ndim == 2 and 1 not in array.shape]
+    rows = heights[0] if heights else max(array.size for array in tables.values())
+    tables = {
+        name: array.reshape(-1, 1) if array.ndim == 1 or array.shape == (1, rows) else array
+        for name, array in tables.items()
+    }
+    if any(len(array) != rows for array in tables.values()):
         raise DataError(
             f"{where} holds arrays that do not stand side by side: {listed}; name those to read "
             "with `arrays`"
         )
     names = [
-        name if one.shape[1] == 1 else f"{name}{at}"
-        for name, one in columns.items()
-        for at in range(1, one.shape[1] + 1)
+        name if array.shape[1] == 1 else f"{name}{number}"
+        for name, array in tables.items()
+        for number in range(1, array.shape[1] + 1)
     ]
-    return _table(tuple(names), *columns.values())
+    return _table(tuple(names), *tables.values())
 
 
-def _is_table(one: Array | str) -> TypeGuard[Array]:
-    return not isinstance(one, str) and one.ndim in (1, 2) and one.dtype.kind in "biufU"
-
-
-def _kind(one: Array | str) -> str:
-    return one if isinstance(one, str) else f"{list(one.shape)} {one.dtype}"
-
-
-def _column(one: Array, rows: int) -> Array:
-    """Return an array with two axes, of which the first has the rows."""
-    if one.ndim == 1:
-        return one[:, None]
-    return one.T if one.shape == (1, rows) else one
+def _is_table(value: Array | str) -> TypeGuard[Array]:
+    return not isinstance(value, str) and value.ndim in (1, 2) and value.dtype.kind in "biufU"
 
 
 def _checked_npy(raw: bytes) -> Array:
@@ -137,20 +133,18 @@ def _checked_npy(raw: bytes) -> Array:
 
 
 def _table(names: tuple[str, ...] | None, *columns: Array) -> TableFile:
-    plain = [_plain(one) for one in columns]
-    parts = [pd.DataFrame(one, dtype=one.dtype) for one in plain]
-    whole = parts[0] if len(parts) == 1 else pd.concat(parts, axis=1, ignore_index=True)
-    whole.index = pd.RangeIndex(1, len(whole) + 1, name="row")
-    rows = max(1, CELLS_AT_ONCE // max(1, whole.shape[1]))
+    """Make a table of arrays side by side: truth values become 0 and 1, and text becomes objects."""
+    kinds = {"b": np.dtype(np.uint8), "U": np.dtype(object)}
+    parts = []
+    for array in columns:
+        dtype = kinds.get(array.dtype.kind, array.dtype.newbyteorder("="))
+        parts.append(pd.DataFrame(array.astype(dtype, copy=False), dtype=dtype))
+    table = parts[0] if len(parts) == 1 else pd.concat(parts, axis=1, ignore_index=True)
+    table.index = pd.RangeIndex(1, len(table) + 1, name="row")
+    rows = max(1, CELLS_AT_ONCE // max(1, table.shape[1]))
 
     def frames(_: object) -> Iterator[pd.DataFrame]:
-        for start in range(0, len(whole), rows):
-            yield whole.iloc[start : start + rows]
+        for start in range(0, len(table), rows):
+            yield table.iloc[start : start + rows]
 
     return TableFile(names, frames)
-
-
-def _plain(one: Array) -> Array:
-    """Convert truth values to 0 and 1, text to objects, and numbers to native byte order."""
-    kinds = {"b": np.dtype(np.uint8), "U": np.dtype(object)}
-    return one.astype(kinds.get(one.dtype.kind, one.dtype.newbyteorder("=")), copy=False)

@@ -34,24 +34,24 @@ def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
             source = pq.ParquetFile(stream, page_checksum_verification=True)
             names, count = tuple(source.schema_arrow.names), source.num_row_groups
 
-    def group(at: int, chosen: Collection[str]) -> Any:
+    def group(number: int, columns: Collection[str]) -> Any:
         if layout.reader == "feather":
-            batch = source.get_batch(at)
+            batch = source.get_batch(number)
             batch.validate(full=True)  # offsets in a damaged file may be out of bounds
             return pa.Table.from_batches([batch])
-        return source.read_row_group(at, columns=list(chosen), use_threads=False)
+        return source.read_row_group(number, columns=list(columns), use_threads=False)
 
-    def frames(wanted: Collection[int] | None) -> Iterator[pd.DataFrame]:
-        chosen = {at: name for at, name in enumerate(names) if wanted is None or at in wanted}
+    def frames(indices: Collection[int] | None) -> Iterator[pd.DataFrame]:
+        names_read = {i: name for i, name in enumerate(names) if indices is None or i in indices}
         start = 1
         for number in range(count):
             with _in_one_line(where, layout):
-                read = group(number, chosen.values())
+                table = group(number, names_read.values())
                 columns = {
-                    at: _column(read.column(name), f"{where}: column {at + 1} ({name!r})")
-                    for at, name in chosen.items()
+                    i: _column(table.column(name), f"{where}: column {i + 1} ({name!r})")
+                    for i, name in names_read.items()
                 }
-            del read
+            del table
             frame = pd.DataFrame(columns)
             del columns
             pa.default_memory_pool().release_unused()  # otherwise it keeps the memory of several groups
@@ -77,8 +77,8 @@ def write_numbers(
     with whole_file(path) as unfinished, ExitStack() as closed:
         writer: Any = None
         for group in groups:
-            columns = {name: pa.array(np.ascontiguousarray(one)) for name, one in group.items()}
-            table = pa.table(columns, metadata=dict(metadata or {}))
+            arrays = {name: pa.array(np.ascontiguousarray(x)) for name, x in group.items()}
+            table = pa.table(arrays, metadata=dict(metadata or {}))
             if writer is None:
                 writer = closed.enter_context(
                     pq.ParquetWriter(
@@ -103,7 +103,7 @@ def _in_one_line(where: str, layout: Layout) -> Iterator[None]:
         raise DataError(why) from None
 
 
-def _column(column: Any, place: str) -> pd.Series[Any]:
+def _column(column: Any, where: str) -> pd.Series[Any]:
     """Return a numeric column without missing values unchanged, any other as objects.
 
     Raises `DataError` for cells that are neither text nor numbers.
@@ -114,6 +114,6 @@ def _column(column: Any, place: str) -> pd.Series[Any]:
     if column.null_count == 0 and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return pd.Series(column.to_numpy())
     cells = column.to_pylist()
-    if not all(one is None or isinstance(one, str | int | float | Decimal) for one in cells):
-        raise DataError(f"{place} holds {kind}, neither text nor numbers; convert it")
+    if not all(isinstance(cell, str | int | float | Decimal | None) for cell in cells):
+        raise DataError(f"{where} holds {kind}, neither text nor numbers; convert it")
     return pd.Series(cells, dtype=object)

@@ -57,7 +57,7 @@ def why_not_a_number(cell: object, *, predicted: bool = False) -> str:
         why = ", too large for float64; rescale the column"
     elif _DECIMAL_COMMA.fullmatch(text):
         why = ", a number with a decimal comma; write the file with decimal points"
-    return f"holds {shown(text)}{why}"
+    return f"holds {quoted(text)}{why}"
 
 
 def canonical_label(text: str) -> str:
@@ -70,9 +70,9 @@ def canonical_label(text: str) -> str:
 
 def reason(error: Exception) -> str:
     """Return the first line of an error's message, quoted and shortened."""
-    return shown((str(error) or type(error).__name__).split("\n", maxsplit=1)[0], width=120)
+    return quoted((str(error) or type(error).__name__).split("\n", maxsplit=1)[0], width=120)
 
 
-def shown(text: str, width: int = 40) -> str:
+def quoted(text: str, width: int = 40) -> str:
     """Return text quoted on one line and shortened to `width` characters, for a message."""
     return repr(text if len(text) <= width else text[: width - 3] + "...")

@@ -9,16 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from svgpbench_datasets.dataset import Floats
-from svgpbench_datasets.errors import DataError, did_you_mean, listed
+from svgpbench_datasets.errors import DataError, did_you_mean, join_names
 from svgpbench_datasets.reading.formats import open_table
 from svgpbench_datasets.reading.layout import Layout
-from svgpbench_datasets.reading.numbers import (
-    Block,
-    Numbers,
-    Places,
-    gathered,
-    inputs_and_target,
-)
+from svgpbench_datasets.reading.numbers import Block, Numbers, Positions, inputs_and_target, stack
 from svgpbench_datasets.reading.table import TableFile
 
 
@@ -42,7 +36,7 @@ def read_columns(
 ) -> ReadColumns:
     """Read inputs and target of a table; columns without names are called x1, ..., xC.
 
-    `features` are the inputs in the wanted order; None for every column but the target and the outputs.
+    `features` are the inputs in this order; None for every column but the target and the outputs.
     If `labelled`, the target becomes class numbers in order of appearance.
 
     Raises:
@@ -54,21 +48,21 @@ def read_columns(
         first = next(frames, None)
         if first is None:
             raise DataError(f"{where}: no data rows; give at least two")
-        names = tuple(f"x{at + 1}" for at in range(first.shape[1]))
+        names = tuple(f"x{number}" for number in range(1, first.shape[1] + 1))
         frames = chain([first], frames)
-    chosen = choose_features(names, target=target, features=features, outputs=outputs, where=where)
+    inputs = choose_features(names, target=target, features=features, outputs=outputs, where=where)
     labels: dict[str, int] = {}
-    places = Places(where, {name: at for at, name in enumerate(names, start=1)})
+    positions = Positions(where, {name: i for i, name in enumerate(names, start=1)})
 
     def blocks() -> Iterator[Block]:
-        wanted = {names.index(name) for name in (*chosen, target)}
-        for frame in table.frames(wanted) if frames is None else frames:
-            named = frame.set_axis([names[int(at)] for at in frame.columns], axis=1)
-            known = labels if labelled else None
-            yield inputs_and_target(named, chosen, target, places, known, more=True)
+        indices = {names.index(name) for name in (*inputs, target)}
+        for frame in table.frames(indices) if frames is None else frames:
+            named = frame.set_axis([names[int(index)] for index in frame.columns], axis=1)
+            classes = labels if labelled else None
+            yield inputs_and_target(named, inputs, target, positions, classes, more=True)
 
-    X, y = gathered(blocks(), len(chosen))
-    return ReadColumns(chosen, X, y, labels)
+    X, y = stack(blocks(), len(inputs))
+    return ReadColumns(inputs, X, y, labels)
 
 
 def read_numbers(file: Path, *, target: str, features: Sequence[str] | None) -> Block:
@@ -76,10 +70,10 @@ def read_numbers(file: Path, *, target: str, features: Sequence[str] | None) -> 
     try:
         with file.open("rb") as stream:
             table = open_table(stream, str(file), Layout("parquet"))
-            found = read_columns(table, str(file), target=target, features=features)
+            columns = read_columns(table, str(file), target=target, features=features)
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror or error}") from None
-    return found.X, found.y
+    return columns.X, columns.y
 
 
 def choose_features(
@@ -97,23 +91,26 @@ def choose_features(
             target or output is among the features; or there is no feature.
     """
     _check_names(names, where)
-    there = f"(columns: {listed(map(repr, names), 12)})"
+    listing = f"(columns: {join_names(map(repr, names), 12)})"
     predicted = dict.fromkeys([target, *outputs])
-    for one in predicted:
-        if one not in names:
-            raise DataError(f"{where}: no column {one!r} for the target{_hint(one, names)} {there}")
-    chosen = features if features is not None else [x for x in names if x not in predicted]
-    if not chosen:
-        raise DataError(f"{where}: no feature columns beside the target {target!r}; add some")
-    for name, times in Counter(chosen).items():
+    for name in predicted:
         if name not in names:
-            near = did_you_mean(name, names)
-            raise DataError(f"{where}: no feature column {name!r}{near} {there}")
+            hint = did_you_mean(name, names)
+            if list(names) == [f"x{number}" for number in range(1, len(names) + 1)]:
+                hint = f"; a table without names has columns x1 to x{len(names)}"
+            raise DataError(f"{where}: no column {name!r} for the target{hint} {listing}")
+    inputs = features if features is not None else [x for x in names if x not in predicted]
+    if not inputs:
+        raise DataError(f"{where}: no feature columns beside the target {target!r}; add some")
+    for name, times in Counter(inputs).items():
+        if name not in names:
+            hint = did_you_mean(name, names)
+            raise DataError(f"{where}: no feature column {name!r}{hint} {listing}")
         if times > 1:
             raise DataError(f"{where}: feature {name!r} is named {times} times; name it once")
         if name in predicted:
             raise DataError(f"{where}: the target {name!r} is among the features; remove it there")
-    return tuple(chosen)
+    return tuple(inputs)
 
 
 def _check_names(names: Sequence[str], where: str) -> None:
@@ -123,15 +120,9 @@ def _check_names(names: Sequence[str], where: str) -> None:
         raise DataError(f"{where}: column {number} has no name {why}")
     for name, times in Counter(names).items():
         if times > 1:
-            at = names.index(name) + 1
-            again = names.index(name, at) + 1
+            first = names.index(name) + 1
+            second = names.index(name, first) + 1
             raise DataError(
-                f"{where}: {times} columns are named {name!r} (columns {at} and {again}); "
+                f"{where}: {times} columns are named {name!r} (columns {first} and {second}); "
                 "give each its own name"
             )
-
-
-def _hint(target: str, names: Sequence[str]) -> str:
-    if list(names) == [f"x{at}" for at in range(1, len(names) + 1)]:
-        return f"; a table without names has columns x1 to x{len(names)}"
-    return did_you_mean(target, names)

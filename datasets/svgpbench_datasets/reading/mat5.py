@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from math import prod
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.reading.cells import shown
+from svgpbench_datasets.reading.cells import quoted
 
 _HEADER = 128
 _MATRIX, _COMPRESSED, _INT32, _UINT32 = 14, 15, 5, 6
@@ -32,53 +32,52 @@ _NUMERIC = frozenset(_CLASSES[6:16])
 _COMPLEX = 0x0800
 
 
-def mat_arrays(raw: bytes, wanted: Collection[str]) -> dict[str, NDArray[Any] | str]:
+def mat_arrays(raw: bytes, names: Collection[str]) -> dict[str, NDArray[Any] | str]:
     """Return the variables of a file by name: numeric arrays as float64, any other as a description.
 
-    `wanted` are the names of the arrays to read; empty for all. The rest are only described.
+    `names` are the arrays to read; empty for all. Other arrays are only described.
     """
     order = {b"IM": "<", b"MI": ">"}.get(raw[_HEADER - 2 : _HEADER])
     if not raw.startswith(b"MATLAB 5.0 MAT-file") or order is None:
         raise DataError("it is not of version 5; save it with -v7, or as numbers in a .csv")
-    return dict(_variables(memoryview(raw)[_HEADER:], order, wanted))
-
-
-def _variables(
-    rest: memoryview, order: str, wanted: Collection[str]
-) -> Iterator[tuple[str, NDArray[Any] | str]]:
-    while len(rest):
-        code, content, rest = _element(rest, order)
+    variables: dict[str, NDArray[Any] | str] = {}
+    tail = memoryview(raw)[_HEADER:]
+    while len(tail):
+        code, content, tail = _element(tail, order)
         if code == _COMPRESSED:
             code, content, _ = _element(_inflated(content, order), order)
         if code != _MATRIX:
             raise DataError(f"an element of type {code} where a variable is expected")
-        yield _variable(content, order, wanted)
+        name, value = _variable(content, order, names)
+        variables[name] = value
+    return variables
 
 
 def _variable(
-    content: memoryview, order: str, wanted: Collection[str]
+    content: memoryview, order: str, names: Collection[str]
 ) -> tuple[str, NDArray[Any] | str]:
-    code, flags, rest = _element(content, order)
+    """Return the name of a variable and its array, or a description if it is not read."""
+    code, flags, tail = _element(content, order)
     if code != _UINT32 or len(flags) != 8:
         raise DataError("a variable without flags")
     word = struct.unpack(f"{order}I", flags[:4])[0]
     number = word & 0xFF
     kind = _CLASSES[number] if number < len(_CLASSES) else "unknown"
-    if kind in ("opaque", "unknown"):  # the layout of the rest is not documented
+    if kind in ("opaque", "unknown"):  # the layout of what follows is not documented
         return "", f"a variable of class {kind}"
-    code, dimensions, rest = _element(rest, order)
+    code, dimensions, tail = _element(tail, order)
     if code != _INT32 or len(dimensions) % 4 or len(dimensions) < 8:
         raise DataError("a variable without dimensions")
     shape = struct.unpack(f"{order}{len(dimensions) // 4}i", dimensions)
     if min(shape) < 0:
         raise DataError(f"a variable of the shape {shape}")
-    _, characters, body = _element(rest, order)
+    _, characters, tail = _element(tail, order)
     name = bytes(characters).decode("latin-1")
     if kind not in _NUMERIC or word & _COMPLEX:
         return name, "complex" if kind in _NUMERIC else f"a {kind}"
-    if wanted and name not in wanted:
+    if names and name not in names:
         return name, f"{list(shape)} {kind}"
-    code, values, _ = _element(body, order)
+    code, values, _ = _element(tail, order)
     if code not in _KINDS:
         raise DataError(f"values of the unknown type {code}")
     dtype = np.dtype(order + _KINDS[code])
@@ -114,7 +113,7 @@ def _inflated(content: memoryview, order: str) -> memoryview:
         length = struct.unpack(f"{order}II", tag)[1]
         inside = stream.decompress(stream.unconsumed_tail, length + 1)
     except zlib.error as error:
-        raise DataError(f"a compressed element that is damaged: {shown(str(error))}") from None
+        raise DataError(f"a compressed element that is damaged: {quoted(str(error))}") from None
     if not stream.eof:  # zlib verifies the checksum only at the end
         raise DataError(f"a compressed element that does not end after its {length} bytes")
     return memoryview(tag + inside)

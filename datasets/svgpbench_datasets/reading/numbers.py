@@ -16,7 +16,7 @@ from svgpbench_datasets.reading.cells import (
     canonical_label,
     finite_number,
     is_missing,
-    shown,
+    quoted,
     text_of,
     why_not_a_number,
 )
@@ -26,14 +26,14 @@ Numbers: TypeAlias = NDArray[Any]  # float64, or uint8 where the file holds byte
 Block: TypeAlias = tuple[Numbers, Floats]  # X [n, D] and y [n]
 
 
-class Places(NamedTuple):
+class Positions(NamedTuple):
     """File name and column positions, from 1, by column name; for error messages."""
 
     where: str
     positions: Mapping[str, int]
 
     def cell(self, frame: pd.DataFrame, row: int, name: str) -> str:
-        """Return the place of a cell as text; `row` counts from 0 within the frame."""
+        """Return file, line and column of a cell as text; `row` counts from 0 within the frame."""
         unit, number = frame.index.name, frame.index[row]
         return f"{self.where}: {unit} {number}, column {self.positions[name]} ({name!r})"
 
@@ -42,24 +42,23 @@ def inputs_and_target(
     frame: pd.DataFrame,
     features: Sequence[str],
     target: str,
-    places: Places,
+    positions: Positions,
     labels: dict[str, int] | None,
     *,
     more: bool = False,
 ) -> Block:
     """Convert a frame to X [n, D] and y [n]; y has class numbers unless `labels` is None.
 
-    `labels` and `more` are `known` and `more` of `class_numbers`. Errors are those of `numbers` and
-    `class_numbers`.
+    `labels` and `more` are as for `class_numbers`. Errors are those of `numbers` and `class_numbers`.
     """
-    X = numbers(frame, features, places)
+    X = numbers(frame, features, positions)
     if labels is None:
-        return X, numbers(frame, [target], places, predicted=True)[:, 0]
-    return X, class_numbers(frame, target, places, labels, more=more)
+        return X, numbers(frame, [target], positions, predicted=True)[:, 0]
+    return X, class_numbers(frame, target, positions, labels, more=more)
 
 
 def numbers(
-    frame: pd.DataFrame, names: Sequence[str], places: Places, *, predicted: bool = False
+    frame: pd.DataFrame, names: Sequence[str], positions: Positions, *, predicted: bool = False
 ) -> Numbers:
     """Convert columns of a frame to an array [n, F]: uint8 if all columns are, else float64.
 
@@ -68,49 +67,50 @@ def numbers(
     Raises:
         DataError: a cell holds no finite number.
     """
-    chosen = frame[list(names)]
-    kinds = set(chosen.dtypes)
-    if kinds == {np.dtype(np.uint8)}:
-        return chosen.to_numpy()
-    if kinds == {np.dtype(np.float64)}:
-        values = chosen.to_numpy()
+    columns = frame[list(names)]
+    dtypes = set(columns.dtypes)
+    if dtypes == {np.dtype(np.uint8)}:
+        return columns.to_numpy()
+    if dtypes == {np.dtype(np.float64)}:
+        values = columns.to_numpy()
     else:
-        values = np.column_stack([_as_floats(chosen[name]) for name in names])
+        values = np.column_stack([_as_floats(columns[name]) for name in names])
     bad = ~np.isfinite(values)
     if bad.any():
-        row, at = np.argwhere(bad)[0]
-        place = places.cell(frame, row, names[at])
-        why = why_not_a_number(chosen.iat[row, at], predicted=predicted)
-        raise DataError(f"{place} {why}")
+        row, column = np.argwhere(bad)[0]
+        why = why_not_a_number(columns.iat[row, column], predicted=predicted)
+        raise DataError(f"{positions.cell(frame, row, names[column])} {why}")
     return values
 
 
 def class_numbers(
-    frame: pd.DataFrame, name: str, places: Places, known: dict[str, int], *, more: bool
+    frame: pd.DataFrame, name: str, positions: Positions, labels: dict[str, int], *, more: bool
 ) -> Floats:
-    """Convert a label column to class numbers, [n]; with `more`, new labels are added to `known`.
+    """Convert a label column to class numbers, [n]; with `more`, new labels are added to `labels`.
 
     Raises:
-        DataError: a label is missing, or is not in `known`.
+        DataError: a label is missing, or is not in `labels`.
     """
     codes, distinct = pd.factorize(frame[name], use_na_sentinel=False)
-    found = np.empty(len(distinct))
+    classes = np.empty(len(distinct))
     for code, cell in enumerate(distinct):
         text = text_of(cell)
         label = canonical_label(text)
         if more and not is_missing(text):
-            known.setdefault(label, len(known))
-        if label not in known:
+            labels.setdefault(label, len(labels))
+        if label not in labels:
             row = int(np.argmax(codes == code))
-            place, text = places.cell(frame, row, name), text_of(frame[name].iloc[row])
-            why = f"holds {shown(text)}, which is not among the labels {', '.join(known)}"
-            raise DataError(f"{place} {why_not_a_number(text) if is_missing(text) else why}")
-        found[code] = known[label]
-    return found[codes]
+            text = text_of(frame[name].iloc[row])
+            why = f"holds {quoted(text)}, which is not among the labels {', '.join(labels)}"
+            if is_missing(text):
+                why = why_not_a_number(text)
+            raise DataError(f"{positions.cell(frame, row, name)} {why}")
+        classes[code] = labels[label]
+    return classes[codes]
 
 
 def sorted_classes(
-    y: Floats, known: Mapping[str, int], where: str, *, task: Task
+    y: Floats, labels: Mapping[str, int], where: str, *, task: Task
 ) -> tuple[Floats, tuple[str, ...]]:
     """Renumber classes [N] from order of appearance to sorted order; return them and the labels.
 
@@ -120,27 +120,27 @@ def sorted_classes(
         DataError: the number of classes does not suit the task, or the labels look like
             measurements: most are distinct numbers, and not all are integers.
     """
-    numeric = all(finite_number(label) is not None for label in known)
-    classes = tuple(sorted(known, key=float if numeric else str))
+    numeric = all(finite_number(label) is not None for label in labels)
+    classes = tuple(sorted(labels, key=float if numeric else str))
     if len(classes) < 2 or (task == "classification" and len(classes) > 2):
-        few = ", ".join([*map(shown, classes[:5]), *["..."] * (len(classes) > 5)])
-        other = "multiclass" if len(classes) > 2 else "regression"
+        few = ", ".join([*map(quoted, classes[:5]), *["..."] * (len(classes) > 5)])
+        alternative = "multiclass" if len(classes) > 2 else "regression"
         needs = "exactly two" if task == "classification" else "at least two"
         raise DataError(
             f"{where} has {len(classes)} distinct value{'s' * (len(classes) != 1)} ({few}); "
-            f"{task} needs {needs}: choose another target or task {other!r}"
+            f"{task} needs {needs}: choose another target or task {alternative!r}"
         )
     if numeric and 2 * len(classes) > len(y) and not all(float(x).is_integer() for x in classes):
         raise DataError(
             f"{where} has {len(classes)} distinct numbers in {len(y)} rows, such as {classes[0]}: "
             "these are no labels; choose task 'regression' or another target"
         )
-    place = np.empty(len(classes))
-    place[[known[label] for label in classes]] = np.arange(len(classes))
-    return place[y.astype(np.int64)], classes
+    ranks = np.empty(len(classes))
+    ranks[[labels[label] for label in classes]] = np.arange(len(classes))
+    return ranks[y.astype(np.int64)], classes
 
 
-def gathered(blocks: Iterable[Block], columns: int) -> Block:
+def stack(blocks: Iterable[Block], columns: int) -> Block:
     """Stack blocks of rows to X [N, columns] and y [N], both read-only.
 
     The arrays grow in place, so that a large table is held once.
@@ -169,5 +169,4 @@ def _as_floats(column: pd.Series[Any]) -> Floats:
     fast = plain_numbers(raw, ",") if raw.count(b"\n") == len(texts) - 1 else None
     if fast is not None and fast.shape == (len(texts), 1):
         return fast[:, 0]
-    found = (finite_number(text) for text in texts)
-    return np.array([np.nan if number is None else number for number in found], dtype=np.float64)
+    return np.array([finite_number(text) for text in texts], dtype=np.float64)  # None becomes NaN

@@ -14,6 +14,7 @@ from svgpbench_datasets.reading.arrow import write_numbers
 from svgpbench_datasets.reading.columns import read_numbers
 from svgpbench_datasets.reading.numbers import Block
 from svgpbench_datasets.reading.text import SEPARATORS
+from svgpbench_datasets.whole_files import writing
 
 LARGE = 5_000_000
 """Fewest numbers in a table for which parsing its text is slower than reading a copy."""
@@ -21,12 +22,13 @@ _READING = {
     "parts", "reader", "skip_lines", "header", "number_rows", "rows", "columns", "features",
     "target", "categories", "split_cells", "missing", "labels",
 }  # fmt: skip
+"""Keys of an entry on which its parsed numbers depend."""
 
 
 def is_large(entry: DatasetEntry) -> bool:
     """Return True if a data set is large and each of its parts is one file of separated text."""
     alone = len(entry.files) == len(entry.part_rows)
-    text = all(entry.reader_of(at) in SEPARATORS for at in range(len(entry.files)))
+    text = all(entry.reader_of(index) in SEPARATORS for index in range(len(entry.files)))
     return alone and text and entry.rows * len(entry.features) >= LARGE
 
 
@@ -48,16 +50,7 @@ def read_or_parse(path: Path, parse: Callable[[], Iterable[Block]]) -> tuple[Flo
     """
     with suppress(DataError):  # no file yet, or a damaged one
         return read_numbers(path, target="y", features=None)
-    try:
-        write_numbers(path, map(_columns, parse()))
-    except OSError as error:
-        raise DataError(
-            f"{path} cannot be written ({error.strerror or error}); name another folder with "
-            "SVGPBENCH_DATA"
-        ) from None
+    with writing(path, "; name another folder with SVGPBENCH_DATA"):
+        groups = ({**{f"x{i}": x for i, x in enumerate(X.T)}, "y": y} for X, y in parse())
+        write_numbers(path, groups)
     return read_numbers(path, target="y", features=None)
-
-
-def _columns(block: Block) -> dict[str, Floats]:
-    X, y = block
-    return {**{f"x{at}": column for at, column in enumerate(X.T)}, "y": y}

@@ -15,8 +15,6 @@ Row: TypeAlias = tuple[int, Sequence[object]]  # number of its line or row in th
 
 CELLS_AT_ONCE = 1 << 16
 """Number of cells held as text at a time."""
-
-
 _MOST_TIMES, _AT_LEAST = 200, 1 << 28
 
 
@@ -56,12 +54,12 @@ def frames_of_rows(
         return
     width = len(first[1]) if width is None else width
     rows = chain([first], rows)
-    while some := list(islice(rows, max(1, CELLS_AT_ONCE // max(1, width)))):
-        for number, cells in some:
+    while block := list(islice(rows, max(1, CELLS_AT_ONCE // max(1, width)))):
+        for number, cells in block:
             if len(cells) != width:
                 raise DataError(
                     f"{where}: {unit} {number} has {len(cells)} cells where {width} columns are "
                     "expected; check its separators"
                 )
-        numbers = pd.Index([number for number, _ in some], name=unit)
-        yield pd.DataFrame([cells for _, cells in some], index=numbers, dtype=object)
+        numbers = pd.Index([number for number, _ in block], name=unit)
+        yield pd.DataFrame([cells for _, cells in block], index=numbers, dtype=object)

@@ -12,10 +12,10 @@ import pandas as pd
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.files import File
-from svgpbench_datasets.reading.cells import is_missing, shown, text_of
+from svgpbench_datasets.reading.cells import is_missing, quoted, text_of
 from svgpbench_datasets.reading.formats import open_table
 from svgpbench_datasets.reading.layout import Layout
-from svgpbench_datasets.reading.numbers import Block, Places, gathered, inputs_and_target
+from svgpbench_datasets.reading.numbers import Block, Positions, inputs_and_target, stack
 from svgpbench_datasets.reading.table import TableFile
 
 Open: TypeAlias = Callable[[File], AbstractContextManager[IO[bytes]]]
@@ -33,7 +33,7 @@ NONE_MISSING = Missing()
 
 def read_entry(entry: DatasetEntry, open_file: Open) -> Block:
     """Read all files of an entry: X [N, D] and y [N], read-only; errors as `read_blocks`."""
-    return gathered(read_blocks(entry, open_file), len(entry.features))
+    return stack(read_blocks(entry, open_file), len(entry.features))
 
 
 def read_blocks(entry: DatasetEntry, open_file: Open) -> Iterator[Block]:
@@ -43,113 +43,115 @@ def read_blocks(entry: DatasetEntry, open_file: Open) -> Iterator[Block]:
         DataError: a file does not hold what is declared; the message names file, line (binary
             formats: row) and column.
     """
-    for files, rows, places in _parts(entry):
-        found = 0
-        for written in _as_written(entry, files, places, open_file):
-            frame = treated(written, entry, places)
-            found += len(frame)
-            yield inputs_and_target(frame, entry.features, entry.target, places, entry.labels)
-        if found != rows:
-            raise DataError(f"{places.where} has {found} rows where {rows} are declared")
+    for files, rows, positions in _parts(entry):
+        rows_read = 0
+        for written in _as_written(entry, files, positions, open_file):
+            frame = apply_treatment(written, entry, positions)
+            rows_read += len(frame)
+            yield inputs_and_target(frame, entry.features, entry.target, positions, entry.labels)
+        if rows_read != rows:
+            raise DataError(f"{positions.where} has {rows_read} rows where {rows} are declared")
 
 
 def count_missing(entry: DatasetEntry, open_file: Open) -> Missing:
     """Count the missing values in the files of an entry; none if the entry refuses them."""
     if entry.missing == "refuse":
         return NONE_MISSING
-    lacking = pd.concat(
+    missing = pd.concat(
         missing_cells(frame, entry)
-        for files, _, places in _parts(entry)
-        for frame in _as_written(entry, files, places, open_file)
+        for files, _, positions in _parts(entry)
+        for frame in _as_written(entry, files, positions, open_file)
     )
-    cells = {str(name): int(count) for name, count in lacking.sum().items() if count}
-    return Missing(int(lacking.any(axis=1).sum()), cells)
+    cells = {str(name): int(count) for name, count in missing.sum().items() if count}
+    return Missing(int(missing.any(axis=1).sum()), cells)
 
 
-def _parts(entry: DatasetEntry) -> Iterator[tuple[range, int, Places]]:
+def _parts(entry: DatasetEntry) -> Iterator[tuple[range, int, Positions]]:
     """Yield the file indices, the number of rows and the column positions of each stacked part."""
     width = len(entry.files) // len(entry.part_rows)
-    for at, rows in enumerate(entry.part_rows):
-        files = range(at * width, (at + 1) * width)
-        yield files, rows, places_of(entry, " + ".join(entry.files[one].path for one in files))
+    for part, rows in enumerate(entry.part_rows):
+        files = range(part * width, (part + 1) * width)
+        yield files, rows, column_positions(entry, " + ".join(entry.files[i].path for i in files))
 
 
 def _as_written(
-    entry: DatasetEntry, files: range, places: Places, open_file: Open
+    entry: DatasetEntry, files: range, positions: Positions, open_file: Open
 ) -> Iterator[pd.DataFrame]:
     """Yield the rows of one part, its files side by side, with the columns `entry.columns`."""
-    where, columns, before = places.where, file_columns(entry), 0
+    where, columns, before = positions.where, file_columns(entry), 0
     with ExitStack() as opened:
         tables = [
-            _table(entry, at, opened.enter_context(open_file(entry.files[at])), len(files) == 1)
-            for at in files
+            _table(entry, i, opened.enter_context(open_file(entry.files[i])), len(files) == 1)
+            for i in files
         ]
         for frame in tables[0].frames(None) if len(files) == 1 else _side_by_side(tables, where):
             if frame.shape[1] != len(columns):
                 raise DataError(
                     f"{where} has {frame.shape[1]} columns where {len(columns)} are declared"
                 )
-            yield spread_out(frame.set_axis(list(columns), axis=1), entry, places, before)
+            yield expand_columns(frame.set_axis(list(columns), axis=1), entry, positions, before)
             before += len(frame)
 
 
-def _table(entry: DatasetEntry, at: int, stream: IO[bytes], alone: bool) -> TableFile:
-    where, columns = entry.files[at].path, file_columns(entry)
+def _table(entry: DatasetEntry, index: int, stream: IO[bytes], alone: bool) -> TableFile:
+    """Open one file of an entry and check its column names; `alone` if it has all columns of its part."""
+    where, columns = entry.files[index].path, file_columns(entry)
     layout = Layout(
-        entry.reader_of(at),
-        entry.skipped_of(at),
+        entry.reader_of(index),
+        entry.skipped_of(index),
         entry.header,
         arrays=(entry.variable,) if entry.variable else (),
         width=len(columns) if alone else None,
         words=bool(entry.categories or entry.split_cells),
     )
     table = open_table(stream, where, layout)
-    if table.names is not None:
-        line = f"line {entry.skipped_of(at) + 1}" if entry.header else "the header"
-        _check_names(table.names, columns, f"{where}: {line}")
-    return table
-
-
-def _check_names(names: Sequence[str], declared: Sequence[str], place: str) -> None:
-    if len(names) != len(declared):
-        raise DataError(f"{place} names {len(names)} columns where {len(declared)} are declared")
-    for at, (found, expected) in enumerate(zip(names, declared, strict=True), start=1):
-        unnamed = not found and expected == "row"  # R writes no name above its row numbers
-        if found != expected and not unnamed:
+    if table.names is None:
+        return table
+    where += f": line {entry.skipped_of(index) + 1}" if entry.header else ": the header"
+    if len(table.names) != len(columns):
+        raise DataError(
+            f"{where} names {len(table.names)} columns where {len(columns)} are declared"
+        )
+    for number, (name, declared) in enumerate(zip(table.names, columns, strict=True), start=1):
+        unnamed = not name and declared == "row"  # R writes no name above its row numbers
+        if name != declared and not unnamed:
             raise DataError(
-                f"{place}, column {at} is {shown(found)} where {expected!r} is declared"
+                f"{where}, column {number} is {quoted(name)} where {declared!r} is declared"
             )
+    return table
 
 
 def _side_by_side(tables: Sequence[TableFile], where: str) -> Iterator[pd.DataFrame]:
     """Yield one frame of whole files side by side; rows are numbered as in the first."""
-    wholes = [pd.concat(list(table.frames(None)) or [pd.DataFrame()]) for table in tables]
-    lengths = [len(whole) for whole in wholes]
+    frames = [pd.concat(list(table.frames(None)) or [pd.DataFrame()]) for table in tables]
+    lengths = [len(frame) for frame in frames]
     if len(set(lengths)) > 1:
         raise DataError(f"{where} have {' and '.join(map(str, lengths))} rows; they must agree")
-    beside = [whole.set_axis(wholes[0].index, axis=0) for whole in wholes]
-    yield pd.concat(beside, axis=1, ignore_index=True)
+    frames = [frame.set_axis(frames[0].index, axis=0) for frame in frames]
+    yield pd.concat(frames, axis=1, ignore_index=True)
 
 
 def file_columns(entry: DatasetEntry) -> tuple[str, ...]:
     """Return the columns as in the file, before cells are split and rows are numbered."""
     columns: list[str] = list(entry.columns[1:] if entry.number_rows else entry.columns)
     for name, (_, pieces) in entry.split_cells.items():
-        at = columns.index(pieces[0])
-        columns[at : at + len(pieces)] = [name]
+        first = columns.index(pieces[0])
+        columns[first : first + len(pieces)] = [name]
     return tuple(columns)
 
 
-def places_of(entry: DatasetEntry, where: str) -> Places:
+def column_positions(entry: DatasetEntry, where: str) -> Positions:
     """Return the column positions in the file; a piece has the position of the cell it is split from."""
-    columns = {name: at for at, name in enumerate(file_columns(entry), start=1)}
+    columns = {name: number for number, name in enumerate(file_columns(entry), start=1)}
     for name, (_, pieces) in entry.split_cells.items():
         columns |= dict.fromkeys(pieces, columns[name])
-    return Places(where, {entry.columns[0]: 0, **columns} if entry.number_rows else columns)
+    if entry.number_rows:
+        columns[entry.columns[0]] = 0
+    return Positions(where, columns)
 
 
-def spread_out(
-    frame: pd.DataFrame, entry: DatasetEntry, places: Places, before: int
+def expand_columns(
+    frame: pd.DataFrame, entry: DatasetEntry, positions: Positions, before: int
 ) -> pd.DataFrame:
     """Number rows and split cells as declared; the result has the columns `entry.columns`.
 
@@ -162,7 +164,7 @@ def spread_out(
         for row, parts in enumerate(cells):
             if len(parts) != len(pieces):
                 raise DataError(
-                    f"{places.cell(frame, row, name)} holds {shown(str(frame[name].iloc[row]))}, not "
+                    f"{positions.cell(frame, row, name)} holds {quoted(str(frame[name].iloc[row]))}, not "
                     f"{len(pieces)} numbers separated by {separator!r}"
                 )
         split = pd.DataFrame(cells, index=frame.index, columns=list(pieces), dtype=object)
@@ -170,7 +172,7 @@ def spread_out(
     return frame
 
 
-def treated(frame: pd.DataFrame, entry: DatasetEntry, places: Places) -> pd.DataFrame:
+def apply_treatment(frame: pd.DataFrame, entry: DatasetEntry, positions: Positions) -> pd.DataFrame:
     """Drop rows with missing values and encode categories as declared."""
     if entry.missing == "drop-row":
         frame = frame[~missing_cells(frame, entry).any(axis=1)]
@@ -178,12 +180,12 @@ def treated(frame: pd.DataFrame, entry: DatasetEntry, places: Places) -> pd.Data
         codes = {word: float(code) for code, word in enumerate(words)}
         if entry.missing == "middle-code":
             codes["?"] = (len(words) - 1) / 2
-        found = [text_of(cell) for cell in frame[name]]
-        for row, word in enumerate(found):
-            if word not in codes:
-                place = places.cell(frame, row, name)
-                raise DataError(f"{place} holds {shown(word)}, which is no declared category")
-        frame = frame.assign(**{name: np.array([codes[word] for word in found], dtype=np.float64)})
+        cells = [text_of(cell) for cell in frame[name]]
+        for row, cell in enumerate(cells):
+            if cell not in codes:
+                where = positions.cell(frame, row, name)
+                raise DataError(f"{where} holds {quoted(cell)}, which is no declared category")
+        frame = frame.assign(**{name: np.array([codes[cell] for cell in cells], dtype=np.float64)})
     return frame
 
 

@@ -20,7 +20,7 @@ import pandas as pd
 
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.reading.cells import finite_number, is_missing, shown
+from svgpbench_datasets.reading.cells import finite_number, is_missing, quoted
 from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.table import Row, TableFile, frames_of_rows
 
@@ -90,13 +90,13 @@ def arff_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
             return _table(tuple(names), body, layout)
         elif word not in ("", "@relation"):
             raise DataError(
-                f"{where}: line {lines.number} holds {shown(text)} where an @attribute or, after "
+                f"{where}: line {lines.number} holds {quoted(text)} where an @attribute or, after "
                 "the last one, @data is expected"
             )
     raise DataError(f"{where} has no @data line, so it is not a whole ARFF file")
 
 
-def layout_found(stream: IO[bytes], where: str) -> Layout:
+def detect_layout(stream: IO[bytes], where: str) -> Layout:
     """Detect the layout of a text from its first line that is not blank.
 
     The separator is the first of tab, semicolon and comma that occurs outside quotes, else blanks. The
@@ -196,19 +196,19 @@ class _Body:
     arff: bool = False  # True if `%` begins a comment and `{` a sparse row
 
     def block_by_block(self) -> Iterator[pd.DataFrame]:
-        """Yield frames of float64 as long as blocks are plain numbers, then the rest by `row_by_row`."""
+        """Yield frames of float64 as long as blocks are plain numbers, then those of `row_by_row`."""
         line, width = self.line, self.width
         while text := self.stream.read(BYTES_AT_ONCE) + self.stream.readline():
             numbers = plain_numbers(text, self.separator)
             if numbers is None or numbers.shape[1] != (width or numbers.shape[1]):
-                rest = chain(io.BytesIO(text), self.stream)
-                yield from replace(self, line=line, width=width).row_by_row(rest)
+                remaining = chain(io.BytesIO(text), self.stream)
+                yield from replace(self, line=line, width=width).row_by_row(remaining)
                 return
             lines, width = text.splitlines(), numbers.shape[1]
-            at: Any = pd.RangeIndex(line + 1, line + 1 + len(lines))
+            index: Any = pd.RangeIndex(line + 1, line + 1 + len(lines))
             if len(lines) > len(numbers):
-                at = at[[bool(one.strip()) for one in lines]]
-            yield pd.DataFrame(numbers, index=at.rename("line"))
+                index = index[[bool(text_line.strip()) for text_line in lines]]
+            yield pd.DataFrame(numbers, index=index.rename("line"))
             line += len(lines)
 
     def row_by_row(self, lines: Iterable[bytes] | None = None) -> Iterator[pd.DataFrame]:
@@ -222,6 +222,7 @@ class _Body:
 
 
 def _dense(rows: Iterable[Row], where: str) -> Iterator[Row]:
+    """Yield the rows; raise `DataError` for a sparse one."""
     for line, cells in rows:
         if str(cells[0]).lstrip().startswith("{"):
             raise DataError(f"{where}: line {line} is a sparse row, which is not read")

@@ -17,8 +17,7 @@ from svgpbench_datasets.reading.text import looks_like_data
 
 def workbook_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
     """Read the first sheet of a workbook; empty rows, and empty cells at the end of rows, are ignored."""
-    raw = stream.read()
-    sheet = _xlsx(raw, where) if raw.startswith(b"PK") else _xls(raw, where)
+    sheet = _sheet(stream.read(), where)
     rows: Iterator[Row] = islice(_filled(sheet, where), layout.skip_lines, None)
     first, names = next(rows, None), None
     if first is None:
@@ -38,18 +37,26 @@ def _filled(sheet: Iterator[Sequence[Any]], where: str) -> Iterator[Row]:
     Raises `DataError` for a cell that is neither text nor a number.
     """
     for number, cells in enumerate(sheet, start=1):
-        width = max((at for at, cell in enumerate(cells, 1) if text_of(cell)), default=0)
-        for at, cell in enumerate(cells[:width], start=1):
+        width = max((column for column, cell in enumerate(cells, 1) if text_of(cell)), default=0)
+        for column, cell in enumerate(cells[:width], start=1):
             if isinstance(cell, bool) or not isinstance(cell, str | int | float | None):
                 raise DataError(
-                    f"{where}: row {number}, column {at} holds a date, a truth value or an error, "
+                    f"{where}: row {number}, column {column} holds a date, a truth value or an error, "
                     "not a number"
                 )
         if width:
             yield number, cells[:width]
 
 
-def _xls(raw: bytes, where: str) -> Iterator[Sequence[Any]]:
+def _sheet(raw: bytes, where: str) -> Iterator[Sequence[Any]]:
+    """Yield the rows of the first sheet; any error becomes a one-line `DataError`."""
+    try:
+        yield from _xlsx(raw) if raw.startswith(b"PK") else _xls(raw)
+    except Exception as error:  # the parsers fail in many ways on damaged files
+        raise DataError(f"{where} is not a workbook that can be read ({reason(error)})") from None
+
+
+def _xls(raw: bytes) -> Iterator[Sequence[Any]]:
     import xlrd
 
     read: dict[int, Callable[[Any], object]] = {
@@ -58,30 +65,19 @@ def _xls(raw: bytes, where: str) -> Iterator[Sequence[Any]]:
         xlrd.XL_CELL_TEXT: str,
         xlrd.XL_CELL_NUMBER: float,
     }
-    try:
-        # ragged: otherwise a cell in a far row makes xlrd fill all rows before it
-        book = xlrd.open_workbook(file_contents=raw, logfile=io.StringIO(), ragged_rows=True)
-        sheet = book.sheet_by_index(0)
-        for at in range(sheet.nrows):
-            # any other cell becomes a truth value, which `_filled` refuses
-            yield [read.get(cell.ctype, bool)(cell.value) for cell in sheet.row(at)]
-    except Exception as error:  # the parser fails in many ways on damaged files
-        raise _no_workbook(where, error) from None
+    # ragged: otherwise a cell in a far row makes xlrd fill all rows before it
+    book = xlrd.open_workbook(file_contents=raw, logfile=io.StringIO(), ragged_rows=True)
+    for row in book.sheet_by_index(0).get_rows():
+        # any other cell becomes a truth value, which `_filled` refuses
+        yield [read.get(cell.ctype, bool)(cell.value) for cell in row]
 
 
-def _xlsx(raw: bytes, where: str) -> Iterator[Sequence[Any]]:
+def _xlsx(raw: bytes) -> Iterator[Sequence[Any]]:
     import openpyxl
 
-    try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            check_unpacked(archive)
-        book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
-        sheet = book.worksheets[0]
-        sheet.reset_dimensions()  # the declared size may be wrong
-        yield from sheet.iter_rows(values_only=True)
-    except Exception as error:  # the parser fails in many ways on damaged files
-        raise _no_workbook(where, error) from None
-
-
-def _no_workbook(where: str, error: Exception) -> DataError:
-    return DataError(f"{where} is not a workbook that can be read ({reason(error)})")
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        check_unpacked(archive)
+    book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
+    sheet = book.worksheets[0]
+    sheet.reset_dimensions()  # the declared size may be wrong
+    yield from sheet.iter_rows(values_only=True)

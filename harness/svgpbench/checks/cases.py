@@ -215,13 +215,16 @@ def _in_turn(first: tuple[str, ...], names: Iterable[str]) -> list[str]:
 
 
 def cases(*, full: bool) -> Iterator[Case]:
-    """Yield every variant of every method with every likelihood that it takes, or a subset.
+    """Yield every variant of every method with every likelihood that it takes, or a subset; then compounds.
 
     The full matrix has every pair in float64 and float32, with trajectories; kernels take turns. Only one
     pair per method has compiled trajectories, because compilation depends on the method alone.
     """
-    usual = _every_pair() if full else itertools.chain(_subset(), _added())
-    return itertools.chain(usual, _compounds())
+    yield from _every_pair() if full else itertools.chain(_subset(), _added())
+    # a sum and a product with closed-form M-step gradients, and a sum with autodiff
+    yield Case("t-svgp tied-projected", "gaussian", "sum", "float64", "none")
+    yield Case("q-svgp natgrad", "bernoulli-probit", "product", "float64", "none")
+    yield Case("sgpr", "gaussian", "sum", "float64", "none")
 
 
 def _every_pair() -> Iterator[Case]:
@@ -269,13 +272,6 @@ def _added() -> Iterator[Case]:
         for kernel_name in kernels():
             if kernel_name not in KERNELS_IN_TURN and served:
                 yield Case(method, served[0], kernel_name, "float64", "none")
-
-
-def _compounds() -> Iterator[Case]:
-    """Yield a sum and a product with closed-form M-step gradients, and a sum with autodiff."""
-    yield Case("t-svgp tied-projected", "gaussian", "sum", "float64", "none")
-    yield Case("q-svgp natgrad", "bernoulli-probit", "product", "float64", "none")
-    yield Case("sgpr", "gaussian", "sum", "float64", "none")
 
 
 def _first_variants() -> list[str]:

@@ -91,10 +91,8 @@ def _evaluate_groups(
     """
     learn = trainable_names(method, LEARN)
     # single steps are not compiled: that would triple the cost of a case
-    trajectory_ops, ops = (
-        ops if trajectories == "compiled" else step_by_step(ops),
-        step_by_step(ops),
-    )
+    trajectory_ops = ops if trajectories == "compiled" else step_by_step(ops)
+    ops = step_by_step(ops)
     run = compile_steps(trajectory_ops, model, method, STEPS, STEPS, learn)
     session = start_session(
         ops, model, method, problem.theta(model, method.basis), len(problem.X), m_steps=STEPS

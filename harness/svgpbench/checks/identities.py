@@ -45,7 +45,7 @@ class NotShown:
 
 
 @dataclass(frozen=True)
-class Identity:
+class IdentityResult:
     """An identity on one backend: the difference of its two sides, and the tolerance."""
 
     number: int
@@ -84,7 +84,7 @@ def statement(number: int) -> str:
     return " ".join((IDENTITIES[number][0].__doc__ or "").split(": ", 1)[1].split())
 
 
-def identities(ops: Ops, likelihoods: Names) -> Iterator[Identity | NotShown]:
+def identities(ops: Ops, likelihoods: Names) -> Iterator[IdentityResult | NotShown]:
     """Yield the outcome of every identity on a float64 backend, in eager mode if it has one.
 
     An identity that is not about particular likelihoods runs with those in `likelihoods`.
@@ -100,4 +100,4 @@ def identities(ops: Ops, likelihoods: Names) -> Iterator[Identity | NotShown]:
             else:
                 yield NotShown(number, "failed", one_line(error))
             continue
-        yield Identity(number, statement(number), ops.name, worst, tolerance)
+        yield IdentityResult(number, statement(number), ops.name, worst, tolerance)

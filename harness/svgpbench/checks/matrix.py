@@ -68,7 +68,7 @@ def difference(a: npt.ArrayLike, b: npt.ArrayLike, *, unit: float = 0.0) -> floa
 
 
 @dataclass(frozen=True)
-class Entry:
+class MatrixEntry:
     """A cell of the matrix: the worst difference in one group of arrays of a case."""
 
     case: str
@@ -84,7 +84,7 @@ class Entry:
         return self.worst <= self.tolerance
 
 
-def compare(case: Case, numbers: dict[str, Arrays], dense: Arrays | None) -> list[Entry]:
+def compare(case: Case, numbers: dict[str, Arrays], dense: Arrays | None) -> list[MatrixEntry]:
     """Return the entries of one case from the arrays of each backend.
 
     `dense` is compared with the arrays of `numpy`. In float32 the arrays of `numpy` are in float64. A
@@ -109,13 +109,13 @@ def compare(case: Case, numbers: dict[str, Arrays], dense: Arrays | None) -> lis
         if differences:
             worst, array, pair = max(differences)
             tolerance = bound(group, case.dtype, condition_of(case))
-            entries.append(Entry(case.name, group, worst, array, pair, tolerance))
+            entries.append(MatrixEntry(case.name, group, worst, array, pair, tolerance))
     if dense is not None and "numpy" in computed:
         differences = [
             (difference(computed["numpy"][k], x), k, ("numpy", "dense")) for k, x in dense.items()
         ]
         worst, array, pair = max(differences)
-        entries.append(Entry(case.name, "dense", worst, array, pair, FLOAT64["dense"]))
+        entries.append(MatrixEntry(case.name, "dense", worst, array, pair, FLOAT64["dense"]))
     return entries
 
 

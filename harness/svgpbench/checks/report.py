@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from svgpbench.checks.completeness import Skip
-from svgpbench.checks.identities import Identity
-from svgpbench.checks.matrix import Entry
+from svgpbench.checks.identities import IdentityResult
+from svgpbench.checks.matrix import MatrixEntry
 from svgpbench.checks.rounding import Rounding
 from svgpbench.json_values import json_value
 from svgpbench.output.table import Column, Styled, Table, number
@@ -33,8 +33,8 @@ class Report:
 
     backends: list[str]
     full: bool
-    entries: list[Entry]
-    identities: list[Identity]
+    entries: list[MatrixEntry]
+    identities: list[IdentityResult]
     rounding: list[Rounding]
     failures: list[str]  # processes and results that failed, one line each
     notes: list[str] = field(default_factory=list)  # parts that were not checked, and why
@@ -50,7 +50,7 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON-able data; a number that is not finite becomes null."""
 
-        def rows(items: Sequence[Entry | Identity | Rounding]) -> list[dict[str, Any]]:
+        def rows(items: Sequence[MatrixEntry | IdentityResult | Rounding]) -> list[dict[str, Any]]:
             return [{**asdict(item), "ok": item.ok} for item in items]
 
         report: dict[str, Any] = json_value(
@@ -162,7 +162,7 @@ def _grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, lis
     return groups
 
 
-def _worst(entries: Sequence[Entry], group: str, *, skipped: bool) -> Styled | str | None:
+def _worst(entries: Sequence[MatrixEntry], group: str, *, skipped: bool) -> Styled | str | None:
     """Return the worst difference in a group of arrays, "skip" if it was skipped, or None."""
     entries = [e for e in entries if e.group == group]
     if not entries:

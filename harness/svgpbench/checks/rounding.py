@@ -67,10 +67,10 @@ def trajectory(ops: Ops, replica: int = 0) -> list[float]:
 
 
 def growth(
-    backends: dict[str, list[float]], replicas: list[list[float]], home: str
+    backends: dict[str, list[float]], replicas: list[list[float]], replicated: str
 ) -> list[Rounding]:
     """Return differences at every fourth EM iteration and the last, each the largest so far."""
-    replica_gaps = _spread([backends[home], *replicas])
+    replica_gaps = _spread([backends[replicated], *replicas])
     backend_gaps = _spread(list(backends.values()))
     return [
         Rounding(i * M_STEPS, backend_gap, replica_gap, MARGIN * max(replica_gap, FLOOR))

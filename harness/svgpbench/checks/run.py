@@ -20,7 +20,7 @@ from svgpbench.checks.cases import Case, cases, small_problem
 from svgpbench.checks.completeness import FAILED, Skip, arrays_of, omissions, skips
 from svgpbench.checks.dense import dense_arrays, without_dense
 from svgpbench.checks.evaluate import REFERENCE, Arrays
-from svgpbench.checks.identities import IDENTITIES, Identity, statement
+from svgpbench.checks.identities import IDENTITIES, IdentityResult, statement
 from svgpbench.checks.matrix import compare
 from svgpbench.checks.report import Report
 from svgpbench.checks.rounding import REPLICAS, growth
@@ -65,7 +65,7 @@ def plan(
 ) -> list[Share]:
     """Return the shares of a check. One backend also runs the perturbed replicas of the trajectory."""
     configs, known_frameworks = list(backends), frameworks()
-    home = _home(configs)
+    replicated = _replicated_backend(configs)
     shares: list[Share] = []
     for b in sorted(configs, key=_start_order):
         # programs are compiled per dtype, and starting a process is faster than compiling
@@ -75,7 +75,7 @@ def plan(
             for part in _chunks(all_cases, by_dtype=slow or full)
         ]
         identities = tuple(likelihoods()) if full else QUICK_LIKELIHOODS
-        replicas = list(range(REPLICAS + 1)) if b.title == home else [0]
+        replicas = list(range(REPLICAS + 1)) if b.title == replicated else [0]
         if slow and full:  # its memory holds the programs of one chunk, or of all identities
             shares += [first, Share(b.name, b.mode, device, [], identities, replicas), *others]
         else:  # identities reuse programs of float64 cases; trajectories go to the last, shorter share
@@ -102,7 +102,7 @@ def _chunks(all_cases: list[Case], *, by_dtype: bool) -> list[list[tuple[int, di
     return [part[i : i + CHUNK] for part in parts for i in range(0, len(part), CHUNK)]
 
 
-def _home(configs: list[BackendConfig]) -> str:
+def _replicated_backend(configs: list[BackendConfig]) -> str:
     """Return the title of the backend whose perturbed replicas show the effect of rounding."""
     others = [b.title for b in configs if b.name != REFERENCE]
     return others[-1] if others else configs[0].title
@@ -157,7 +157,9 @@ def run_checks(
         not_offered += skips(b, all_cases, arrays[b.title])
         if b.title not in ended_badly:  # otherwise the failure explains what is missing
             failures += omissions(b, all_cases, arrays[b.title])
-    return _report(all_cases, arrays, _home(configs), failures, not_offered, full=full)
+    return _report(
+        all_cases, arrays, _replicated_backend(configs), failures, not_offered, full=full
+    )
 
 
 def _check_device(device: str, configs: Iterable[BackendConfig], folder: Path) -> None:
@@ -174,7 +176,7 @@ def _run(share: Share, out: Path, variables: dict[str, str]) -> Arrays:
 
     Raises `RuntimeError` with the last line of its error output if it fails.
     """
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-P", "-m", "svgpbench.checks.worker", str(out)],
         input=json.dumps(asdict(share)),
         text=True,
@@ -182,9 +184,9 @@ def _run(share: Share, out: Path, variables: dict[str, str]) -> Arrays:
         env=os.environ | worker_environment(share.device, 1) | variables,
         check=False,
     )
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no output"]
-        raise RuntimeError(f"exit {done.returncode}: {lines[-1]}")
+    if completed.returncode:
+        lines = [line for line in completed.stderr.splitlines() if line.strip()] or ["no output"]
+        raise RuntimeError(f"exit {completed.returncode}: {lines[-1]}")
     with np.load(out, allow_pickle=False) as stored:
         return dict(stored)
 
@@ -200,7 +202,7 @@ def _shared_compilations(folder: Path) -> dict[str, str]:
 def _report(
     all_cases: list[Case],
     arrays: dict[str, Arrays],
-    home: str,
+    replicated: str,
     failures: list[str],
     not_offered: list[Skip],
     *,
@@ -216,7 +218,7 @@ def _report(
             dense = dense_arrays(case, problem, numbers[REFERENCE]) if double else None
             entries += compare(case, numbers, dense)
     identities = [
-        Identity(n, statement(n), backend, float(x[f"identity|{n}"]), IDENTITIES[n][1])
+        IdentityResult(n, statement(n), backend, float(x[f"identity|{n}"]), IDENTITIES[n][1])
         for backend, x in arrays.items()
         for n in IDENTITIES
         if f"identity|{n}" in x
@@ -226,10 +228,10 @@ def _report(
     }
     replicas: list[Any] = [
         x
-        for k, x in arrays[home].items()
+        for k, x in arrays[replicated].items()
         if k.startswith("trajectory|") and not k.endswith(("|0", "|skipped"))
     ]
-    rounding = growth(runs, replicas, home) if home in runs and len(runs) > 1 else []
+    rounding = growth(runs, replicas, replicated) if replicated in runs and len(runs) > 1 else []
     return Report(
         list(arrays),
         full,

@@ -20,7 +20,7 @@ from svgpbench.checks.evaluate import (
     groups_of,
     skipped,
 )
-from svgpbench.checks.identities import IDENTITIES, Identity, identities
+from svgpbench.checks.identities import IDENTITIES, IdentityResult, identities
 from svgpbench.checks.rounding import trajectory
 from svgpbench.errors import NoAutodiffError
 from svgpbench.ops import Ops
@@ -58,19 +58,19 @@ def run_task(task: dict[str, Any]) -> Arrays:
         return out | {
             f"trajectory|{replica}|skipped": np.array(why) for replica in task["replicas"]
         }
-    home = ops_for(*target)
+    ops = ops_for(*target)
     if task["identities"]:
-        for outcome in identities(home, tuple(task["identities"])):
+        for outcome in identities(ops, tuple(task["identities"])):
             name = f"identity|{outcome.number}"
-            if isinstance(outcome, Identity):
+            if isinstance(outcome, IdentityResult):
                 out[name] = np.array(outcome.worst)
             else:
                 out[f"{name}|{outcome.state}"] = np.array(outcome.why)
     try:
         for replica in task["replicas"]:
-            out[f"trajectory|{replica}"] = np.array(trajectory(home, replica))
+            out[f"trajectory|{replica}"] = np.array(trajectory(ops, replica))
     except NoAutodiffError:
-        if type(home).capabilities.autodiff:
+        if type(ops).capabilities.autodiff:
             raise
         out["trajectory|0|skipped"] = np.array(WITHOUT_AUTODIFF)
     return out

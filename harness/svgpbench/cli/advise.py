@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from svgpbench.cli.data.audit import OwnTask, Task
+from svgpbench.cli.data.audit import TableTask, Task
+from svgpbench.cli.one_data_set import USUAL_LIKELIHOODS, one_data_set
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
 from svgpbench.cli.printing import print_json
 from svgpbench.config import DataConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import load_data
 from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench.experiments.leaks import leak_notes
 from svgpbench.metrics import METRICS
 from svgpbench.plugins import LIKELIHOODS, find, load, registry_of
-from svgpbench_datasets.user_table import is_table_file
 
-OF_A_TASK = {
-    Task.regression: ("gaussian",),
-    Task.classification: ("bernoulli-probit", "bernoulli-logit"),
-    Task.multiclass: ("softmax", "robust-max"),
-}
-"""Usual likelihoods of each task."""
 SUPPORTS = {
     Task.regression: ("real", "counts"),
     Task.classification: ("binary", "classes"),
@@ -35,7 +29,9 @@ SUPPORTS = {
 def advise_command(
     data: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME|FILE]", help="A data set, or a table of your own."),
+        typer.Argument(
+            metavar="[NAME|FILE]", help="Name of a data set, or a table file of your own."
+        ),
     ] = None,
     *,
     target: Annotated[
@@ -44,13 +40,15 @@ def advise_command(
             "--target", metavar="COLUMN", help="Column to predict, in a file of your own."
         ),
     ] = None,
-    task: OwnTask = None,
+    task: TableTask = None,
     n: Annotated[
-        int | None, typer.Option("--n", min=1, help="Rows to train on, without a data set.")
+        int | None, typer.Option("--n", min=1, help="Number of training rows, without a data set.")
     ] = None,
-    D: Annotated[int | None, typer.Option("--D", min=1, help="Inputs, without a data set.")] = None,
+    D: Annotated[
+        int | None, typer.Option("--D", min=1, help="Number of inputs, without a data set.")
+    ] = None,
     M: Annotated[
-        int | None, typer.Option("--M", min=1, help="Inducing points; any by default.")
+        int | None, typer.Option("--M", min=1, help="Number of inducing points; any by default.")
     ] = None,
     likelihood: Annotated[
         str | None,
@@ -59,7 +57,7 @@ def advise_command(
     metric: Annotated[
         str, typer.Option("--metric", help="Metric by which methods are compared.")
     ] = "nlpd",
-    within: Annotated[
+    factor: Annotated[
         float,
         typer.Option(
             "--within",
@@ -88,8 +86,8 @@ def advise_command(
     from svgpbench.results.pareto import known_score
 
     known_score(metric)
-    if not 1 <= within < float("inf"):
-        raise UserError(f"--within {within:g}: give a factor of at least 1")
+    if not 1 <= factor < float("inf"):
+        raise UserError(f"--within {factor:g}: give a factor of at least 1")
     if likelihood:
         find(LIKELIHOODS, likelihood)
     if data is not None and (n or D):
@@ -97,44 +95,41 @@ def advise_command(
     if data is None and target:
         raise UserError("--target is a column of a file: name the file first")
     kind = task
+    tables: list[DataConfig] = []
     if data is not None:
-        kind, n, D = _sizes(data, target or [], task)
-    wanted: tuple[str, ...] = (likelihood,) if likelihood else ()
+        config = one_data_set(data, target or (), task)
+        tables.append(config)
+        kind, n, D = _sizes(config)
+    likelihoods: tuple[str, ...] = (likelihood,) if likelihood else ()
     if kind is not None:
         _refuse_misfits(kind, likelihood, metric)
-        wanted = wanted or OF_A_TASK[kind]
-    question = Question(wanted, n, D, M, within)
-    advice = advise(results, question, metric, experiment or ())
+        likelihoods = likelihoods or USUAL_LIKELIHOODS[kind]
+    advice = advise(results, Question(likelihoods, n, D, M, factor), metric, experiment or ())
     if as_json:
         print_json(advice.to_json())
     else:
         typer.echo(advice_as_markdown(advice, evidence))
+        for leak in leak_notes(tables):
+            typer.echo(f"\n{leak}")
 
 
-def _sizes(name: str, targets: list[str], task: Task | None) -> tuple[Task, int, int]:
-    """Return task, N and D of a registered data set or of a table file.
-
-    A registered data set need not be downloaded. Raises `UserError` for options that do not fit.
-    """
-    if is_table_file(name):
-        if len(targets) != 1:
-            raise UserError(f"{name}: give one --target, the column to predict")
-        kind = task or Task.regression
-        config = DataConfig(name=Path(name).stem, path=name, target=targets[0], task=kind.value)
+def _sizes(config: DataConfig) -> tuple[Task, int, int]:
+    """Return task, N and D of a data set; a registered one need not be downloaded."""
+    if config.path is not None:
         n, dimensions = load_data(config).X.shape
-        return kind, int(n), int(dimensions)
-    if targets or task:
-        raise UserError(f"{name} is a data set of a registry, which says its target and its task")
+        return Task(str(config.task)), int(n), int(dimensions)
     with data_errors_are_the_users():
-        entry = registry_of(name).describe(name)
+        entry = registry_of(config.name).describe(config.name)
     return Task(entry.task), entry.rows, len(entry.features)
 
 
 def _refuse_misfits(kind: Task, likelihood: str | None, metric: str) -> None:
     """Raise `UserError` if the likelihood or the metric does not fit the task."""
     if likelihood and load(LIKELIHOODS, likelihood).support not in SUPPORTS[kind]:
-        known = " or ".join(OF_A_TASK[kind])
-        raise UserError(f"--likelihood {likelihood}: not of {kind.value}, which takes {known}")
-    of = METRICS[metric].task
-    if of != "any" and (of == "regression") != (kind is Task.regression):
-        raise UserError(f"--metric {metric}: a metric of {of}, and the task is {kind.value}")
+        usual = " or ".join(USUAL_LIKELIHOODS[kind])
+        raise UserError(f"--likelihood {likelihood}: not of {kind.value}, which takes {usual}")
+    metric_task = METRICS[metric].task
+    if metric_task != "any" and (metric_task == "regression") != (kind is Task.regression):
+        raise UserError(
+            f"--metric {metric}: a metric of {metric_task}, and the task is {kind.value}"
+        )

@@ -11,11 +11,9 @@ import typer
 
 from svgpbench import __version__
 from svgpbench.cli.commands import Commands
+from svgpbench.cli.exit_codes import INTERRUPTED, USER_MISTAKE
 from svgpbench.cli.renamed_options import with_new_names
 from svgpbench.errors import UserError
-
-USER_MISTAKE = 2
-INTERRUPTED = 130
 
 app = typer.Typer(
     name="svgpbench",
@@ -56,9 +54,9 @@ def exit_code(arguments: Sequence[str] | None = None) -> int:
     An error of the user is printed as one line on stderr. Any other exception is raised.
     """
     command: Any = typer.main.get_command(app)
-    args = with_new_names(sys.argv[1:] if arguments is None else arguments)
+    words = with_new_names(sys.argv[1:] if arguments is None else arguments)
     try:
-        return int(command.main(args, prog_name="svgpbench", standalone_mode=False) or 0)
+        return int(command.main(words, prog_name="svgpbench", standalone_mode=False) or 0)
     except UserError as error:
         return _refuse(str(error))
     except OSError as error:
@@ -72,11 +70,12 @@ def exit_code(arguments: Sequence[str] | None = None) -> int:
         explain = getattr(error, "format_message", None)
         if explain is None:
             raise
-        at = getattr(getattr(error, "ctx", None), "command_path", "") or "svgpbench"
-        return _refuse(f"{explain()} (see `{at} --help`)")
+        command_path = getattr(getattr(error, "ctx", None), "command_path", "") or "svgpbench"
+        return _refuse(f"{explain()} (see `{command_path} --help`)")
 
 
 def _refuse(message: str) -> int:
+    """Print a message as one line on stderr, and return the exit code of a user's mistake."""
     text = " ".join(message.replace("Value error, ", "").split())
     print(f"error: {text}", file=sys.stderr)
     return USER_MISTAKE

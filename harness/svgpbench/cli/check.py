@@ -6,15 +6,16 @@ from typing import Annotated
 
 import typer
 
+from svgpbench.cli.exit_codes import FAILED
 from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
 from svgpbench.cli.printing import print_json, show, tell
 from svgpbench.plugins import known_backends
 
-FAILED = 1
-
 
 def check_command(
-    full: Annotated[bool, typer.Option("--full", help="Every case, not just a few each.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Run all cases, not only a few of each.")
+    ] = False,
     backend: Backends = None,
     device: OnDevice = Device.cpu,
     as_json: AsJson = False,
@@ -23,12 +24,7 @@ def check_command(
     backends = known_backends(backend)
     from svgpbench.checks import run_checks
 
-    report = run_checks(
-        backends=backends,
-        full=full,
-        device=device,
-        on_progress=tell,
-    )
+    report = run_checks(backends=backends, full=full, device=device, on_progress=tell)
     if as_json:
         print_json(report.to_json())
     else:

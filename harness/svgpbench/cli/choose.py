@@ -1,12 +1,12 @@
-"""`svgpbench choose`: the methods that a preset should use for the rows of a printed table."""
+"""`svgpbench choose`: check that a preset names the methods that the records choose."""
 
 from __future__ import annotations
 
 import typer
 
+from svgpbench.cli.exit_codes import FAILED
 from svgpbench.cli.options import RESULTS, ExperimentName, ResultsFolder
 from svgpbench.cli.printing import show
-from svgpbench.cli.run import FAILED
 from svgpbench.experiments import load_experiment
 from svgpbench.output.table import Column, Table, number
 
@@ -16,19 +16,19 @@ def choose_command(experiment: ExperimentName, *, results: ResultsFolder = RESUL
     from svgpbench.results.tuned_methods import choices, choosing_preset
 
     declared = load_experiment(experiment)
-    found = choices(results, declared)
+    row_choices = choices(results, declared)
     columns = (Column("row"), Column("method"), number("ELBO", ".1f"), Column(""))
     rows = [
-        [choice.row, label, elbo, "chosen" if label == choice.chosen else ""]
-        for choice in found
+        [choice.row, label, elbo, "chosen" if label == choice.best else ""]
+        for choice in row_choices
         for label, elbo in choice.elbo.items()
     ]
     show(Table(columns, rows))
-    wrong = {choice.named: choice.chosen for choice in found if choice.named != choice.chosen}
+    wrong = {choice.named: choice.best for choice in row_choices if choice.named != choice.best}
     preset = choosing_preset(declared)
     if not wrong:
         typer.echo(f"preset {preset} names these")
         return
-    for named, chosen in wrong.items():
-        typer.echo(f"preset {preset} names {named!r} where the records choose {chosen!r}")
+    for named, best in wrong.items():
+        typer.echo(f"preset {preset} names {named!r} where the records choose {best!r}")
     raise typer.Exit(FAILED)

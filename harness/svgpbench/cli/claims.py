@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 MOST_LINES = 12
 """Maximum number of effects per part, and of conditions, that an entry shows; --json has all."""
 
-BESIDE = {
+COMPATIBLE_OPTIONS = {
     "released": "--paper",
     "contradictions": "--results",
     "artefacts": "--paper and --results",
 }
-"""Options that each separate page (`--released`, ...) can be combined with."""
+"""Options that can be combined with each separate page (`--released`, ...)."""
 
 COLOURS = {
     "holds": "green",
@@ -40,22 +40,22 @@ COLOURS = {
 
 def claims_command(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Claims; all by default.")
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of claims; all by default.")
     ] = None,
     *,
     paper: Annotated[
         str | None, typer.Option("--paper", metavar="NAME", help="Name of a paper; all by default.")
     ] = None,
-    contradictory: Annotated[
+    show_contradictions: Annotated[
         bool, typer.Option("--contradictions", help="Show the contradictions between papers.")
     ] = False,
-    of_artefacts: Annotated[
+    show_artefacts: Annotated[
         bool,
         typer.Option(
             "--artefacts", help="Show the cost of each artefact and the claims that need it."
         ),
     ] = False,
-    of_release: Annotated[
+    show_released: Annotated[
         bool,
         typer.Option("--released", help="Show the grades that were shipped with this version."),
     ] = False,
@@ -66,8 +66,12 @@ def claims_command(
     ] = False,
 ) -> None:
     """Grade papers' claims by records; one ID shows the claim's finding, evidence and conditions."""
-    page = _page(
-        {"released": of_release, "contradictions": contradictory, "artefacts": of_artefacts},
+    page = _requested_page(
+        {
+            "released": show_released,
+            "contradictions": show_contradictions,
+            "artefacts": show_artefacts,
+        },
         bool(ids or as_json),
         bool(paper),
     )
@@ -82,39 +86,41 @@ def claims_command(
 
     papers = [load_paper(name) for name in ([paper] if paper else paper_folders())]
     with counting("computing claims afresh") as on_done:
-        judged = judged_claims(papers, results, ids or [], on_done)
+        ledger = judged_claims(papers, results, ids or [], on_done)
     if page == "artefacts":
-        from svgpbench.papers.artefact_costs import taken_as_markdown
+        from svgpbench.papers.artefact_costs import costs_as_markdown
 
-        typer.echo(taken_as_markdown(papers, judged, results))
+        typer.echo(costs_as_markdown(papers, ledger, results))
     elif as_markdown:
         from svgpbench.papers.ledger import as_row, grades_page
 
-        typer.echo(grades_page([as_row(one) for _, one in judged]))
+        typer.echo(grades_page([as_row(judged) for _, judged in ledger]))
     elif as_json:
-        print_json([{"paper": of.name, **one.to_json()} for of, one in judged])
-    elif ids and len(judged) == 1:
-        show(*_entry(*judged[0], results))
+        print_json([{"paper": owner.name, **judged.to_json()} for owner, judged in ledger])
+    elif ids and len(ledger) == 1:
+        show(*_entry(*ledger[0], results))
     else:
-        table = _table([_row(one) for _, one in judged])
-        show(*(_about(papers[0], table) if paper and not ids else [table]))
+        table = _table([_row(judged) for _, judged in ledger])
+        show(*(_with_summary(papers[0], table) if paper and not ids else [table]))
 
 
-def _page(asked: dict[str, bool], narrowed: bool, of_a_paper: bool) -> str:
+def _requested_page(requested: dict[str, bool], has_other_options: bool, has_paper: bool) -> str:
     """Return the name of the requested page, or an empty string.
 
     Raises `UserError` if several pages are requested, or options that do not fit the page.
     """
-    pages = [name for name, wanted in asked.items() if wanted]
+    pages = [name for name, is_requested in requested.items() if is_requested]
     if not pages:
         return ""
-    name = pages[0]
-    if len(pages) > 1 or narrowed or (of_a_paper and "--paper" not in BESIDE[name]):
-        raise UserError(f"--{name} stands alone but for {BESIDE[name]}")
+    name, *others = pages
+    compatible = COMPATIBLE_OPTIONS[name]
+    if others or has_other_options or (has_paper and "--paper" not in compatible):
+        raise UserError(f"--{name} stands alone but for {compatible}")
     return name
 
 
 def _print_released(paper: str | None, as_markdown: bool) -> None:
+    """Print the grades that were shipped with this version, of a paper or all."""
     from importlib.metadata import version
 
     from svgpbench.papers.ledger import grades_page, released
@@ -135,20 +141,20 @@ def _contradictions(results: Path) -> str:
     """Return, as Markdown, each contradiction of the papers and the grades of its claims."""
     from svgpbench.papers import load_paper, paper_folders
     from svgpbench.papers.contradictions import contradictions
-    from svgpbench.papers.contradictions_page import settled_as_markdown
+    from svgpbench.papers.contradictions_page import contradictions_as_markdown
     from svgpbench.papers.judged_claims import judged_claims
 
-    several = contradictions()
+    conflicts = contradictions()
     papers = [load_paper(name) for name in paper_folders()]
-    asked = [one.id for each in several for one in each.claims]
+    ids = [claim.id for conflict in conflicts for claim in conflict.claims]
     with counting("computing claims afresh") as on_done:
-        judged = {one.claim.id: one for _, one in judged_claims(papers, results, asked, on_done)}
-    return settled_as_markdown(several, judged)
+        ledger = judged_claims(papers, results, ids, on_done)
+    return contradictions_as_markdown(conflicts, {judged.claim.id: judged for _, judged in ledger})
 
 
-def _row(one: Judged) -> list[str]:
-    effect = one.finding if one.grade == "not run" else one.effect
-    return [one.claim.id, one.claim.title, one.grade, one.fidelity, effect]
+def _row(judged: Judged) -> list[str]:
+    effect = judged.finding if judged.grade == "not run" else judged.effect
+    return [judged.claim.id, judged.claim.title, judged.grade, judged.fidelity, effect]
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Table:
@@ -158,75 +164,67 @@ def _table(rows: Sequence[Sequence[str]]) -> Table:
         *(Column("fidelity", style="dim"), Column("effect, 95 %")),
     )
     # fidelity and effect are empty if nothing has run
-    told = [at for at in range(len(columns)) if any(row[at] for row in rows)]
-    values = [[_graded(row[at]) if at == 2 else row[at] for at in told] for row in rows]
+    filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    values = [[_coloured(row[i]) if i == 2 else row[i] for i in filled] for row in rows]
     counts = Counter(row[2] for row in rows)
     listed = ", ".join(f"{count} {grade}" for grade, count in counts.items())
     notes = ["", f"{len(rows)} claims: {listed}"]
-    return Table([columns[at] for at in told], values, notes=notes)
+    return Table([columns[i] for i in filled], values, notes=notes)
 
 
-def _about(paper: Paper, ledger: Table) -> Iterator[Table | str]:
+def _with_summary(paper: Paper, ledger: Table) -> Iterator[Table | str]:
     """Yield the summary of a paper, its ledger and its notes."""
     about = paper.about
     yield f"{about.title}\n{', '.join(about.authors)}, {about.venue} {about.year}\n{about.says}"
     yield ledger
     for title, rows in (
-        ("errata", [(one.where, one.says) for one in about.errata]),
-        ("our deviations", [(one.what, one.why) for one in about.deviations]),
+        ("errata", [(erratum.where, erratum.says) for erratum in about.errata]),
+        ("our deviations", [(item.what, item.why) for item in about.deviations]),
         ("not printed", [(text,) for text in about.not_printed]),
     ):
         if rows:
             yield Table([Column("")] * len(rows[0]), rows, title)
 
 
-def _graded(grade: str) -> Styled:
+def _coloured(grade: str) -> Styled:
     return Styled(grade, COLOURS.get(grade, "dim"))
 
 
-def _entry(paper: Paper, one: Judged, results: Path) -> Iterator[Table | str]:
+def _entry(paper: Paper, judged: Judged, results: Path) -> Iterator[Table | str]:
     """Yield a claim on one screen: sentence, grade, finding, core evidence, conditions, commands."""
-    claim = one.claim
+    claim = judged.claim
     names = ", ".join(author.rpartition(" ")[2] for author in paper.about.authors)
-    yield f"{claim.id}  {_sentence(claim.claim)}  {names} {paper.about.year}, {claim.where}"
-    smaller = "; ".join(
-        dict.fromkeys(filter(None, (_scope(paper, part.artefact) for part in claim.parts)))
-    )
+    sentence = f"{claim.claim[0].upper()}{claim.claim[1:].rstrip('.')}."
+    yield f"{claim.id}  {sentence}  {names} {paper.about.year}, {claim.where}"
+    # how each artefact is smaller than printed, and the stand-ins for missing data
+    artefacts = [paper.artefact(part.artefact) for part in claim.parts]
+    scopes = ["; ".join(filter(None, (x.smaller, x.missing))) for x in artefacts]
+    smaller = "; ".join(dict.fromkeys(filter(None, scopes)))
     facts = {
-        "grade": _graded(one.grade),
-        "fidelity": f"{one.fidelity}{': ' * bool(smaller)}{smaller}",
-        "finding": one.finding,
+        "grade": _coloured(judged.grade),
+        "fidelity": f"{judged.fidelity}{': ' * bool(smaller)}{smaller}",
+        "finding": judged.finding,
         "test": claim.predicate,
         "hangs on": claim.hangs_on,
-        "steadiness": one.steady,
-        "decided on": one.condition,
+        "steadiness": judged.steady,
+        "decided on": judged.condition,
         "response": claim.response,
     }
     optional = ("steadiness", "decided on", "response")
     rows = [row for row in facts.items() if row[1] or row[0] not in optional]
     yield Table((Column("", wrap=False, style="dim"), Column("")), rows)
-    yield from _core(one)
-    yield from _conditions(one)
-    commands = [*one.commands, f"svgpbench claims {claim.id} --results {results}"]
-    rests = f", {len(one.records)} records" if one.records else ""
-    yield "\n  ".join([f"run it again{rests}", *commands])
+    yield from _core(judged)
+    yield from _conditions(judged)
+    commands = [*judged.commands, f"svgpbench claims {claim.id} --results {results}"]
+    records = f", {len(judged.records)} records" if judged.records else ""
+    yield "\n  ".join([f"run it again{records}", *commands])
 
 
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:].rstrip('.')}."
-
-
-def _scope(paper: Paper, artefact: str) -> str:
-    """Return how an artefact is smaller than printed, and which stand-in replaces missing data."""
-    found = paper.artefact(artefact)
-    return "; ".join(filter(None, (found.smaller, found.missing)))
-
-
-def _core(one: Judged) -> Iterator[Table]:
+def _core(judged: Judged) -> Iterator[Table]:
     """Yield a table of the effects of each core part and each erratum part."""
     from svgpbench.stats.effects import with_interval
 
-    for part in (*one.of("core"), *one.of("erratum")):
+    for part in (*judged.parts_of_role("core"), *judged.parts_of_role("erratum")):
         note = part.why_not or part.judgement.note
         role = "erratum: " if part.role == "erratum" else ""
         title = f"{role}{part.title}: {part.grade}{f' ({note})' if note else ''}"
@@ -237,13 +235,13 @@ def _core(one: Judged) -> Iterator[Table]:
         yield _first_rows([] if part.why_not else rows, 4, title)
 
 
-def _conditions(one: Judged) -> Iterator[Table]:
-    """Yield a table with one line per condition: setting, grade and effect."""
+def _conditions(judged: Judged) -> Iterator[Table]:
+    """Yield a table of the conditions: setting, grade and effect of each; none without conditions."""
     from svgpbench.papers.grading import effect_of
 
     rows = [
-        [part.title, _graded(part.grade), part.why_not or effect_of([part.judgement])]
-        for part in one.of("condition")
+        [part.title, _coloured(part.grade), part.why_not or effect_of([part.judgement])]
+        for part in judged.parts_of_role("condition")
     ]
     if rows:
         yield _first_rows(rows, 3, "conditions tried beside the claim, which do not vote")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import typer
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from svgpbench.runs.slots import Executor
 
 CONNECT_S = 20.0
-WORKERS_COME_S = 60.0
+WORKERS_START_S = 60.0
 
 
-class Where(NamedTuple):
+class ClusterOptions(NamedTuple):
     """Options `--dask`, `--slurm`, `--pbs` and `--cluster` of the command line."""
 
     dask: str | None
@@ -32,56 +32,54 @@ class Where(NamedTuple):
 
     def check(self, jobs: int | None) -> None:
         """Raise `UserError` for options that exclude each other, or if Dask is needed but missing."""
-        chosen = [self.dask is not None, self.slurm, self.pbs]
-        if sum(chosen) > 1:
+        clusters = [self.dask is not None, self.slurm, self.pbs]
+        if sum(clusters) > 1:
             raise UserError("give one of --dask, --slurm and --pbs")
         if self.cluster and self.queue is None:
             raise UserError("--cluster says what jobs ask for; give --slurm or --pbs with it")
-        if any(chosen) and jobs is not None:
+        if any(clusters) and jobs is not None:
             raise UserError(
                 "--jobs is of this machine; Dask's workers say how many cells they take "
                 "(--cluster jobs=N of a queue)"
             )
-        if any(chosen):
-            _require_dask()
-
-
-def _require_dask() -> None:
-    try:
-        import dask_jobqueue  # noqa: F401
-        import distributed  # noqa: F401
-    except ImportError as error:
-        raise UserError(f"{error.name} is not installed: pip install 'svgpbench[dask]'") from None
+        if any(clusters):
+            try:
+                import dask_jobqueue  # noqa: F401
+                import distributed  # noqa: F401
+            except ImportError as error:
+                raise UserError(
+                    f"{error.name} is not installed: pip install 'svgpbench[dask]'"
+                ) from None
 
 
 @contextmanager
-def crew_at(
-    where: Where,
+def cluster_executor(
+    options: ClusterOptions,
     timeout: float | None,
     memory: float | None,
     on_notice: Callable[[str], None],
 ) -> Iterator[Executor | None]:
     """Yield the executor of the cells, or None for this machine. Jobs of a queue end on exit."""
-    if where.dask is not None:
-        with dask_client(where.dask) as client:
-            yield _crew(client, timeout, memory, WORKERS_COME_S, on_notice)
-    elif where.queue is not None:
+    if options.dask is not None:
+        with dask_client(options.dask) as client:
+            yield _executor(client, timeout, memory, WORKERS_START_S, on_notice)
+    elif options.queue is not None:
         from distributed import Client
 
         from svgpbench.runs.job_queues import JobOptions, job_cluster
 
-        options = JobOptions.parse(where.cluster)
-        with job_cluster(where.queue, options) as cluster:
-            cluster.scale(jobs=options.jobs)
+        job_options = JobOptions.parse(options.cluster)
+        with job_cluster(options.queue, job_options) as cluster:
+            cluster.scale(jobs=job_options.jobs)
             with Client(cluster, set_as_default=False) as client:
                 # no limit: the waiting time in a queue is unknown
-                yield _crew(client, timeout, memory, None, on_notice)
+                yield _executor(client, timeout, memory, None, on_notice)
     else:
         yield None
 
 
-def _crew(
-    client: object,
+def _executor(
+    client: Any,
     timeout: float | None,
     memory: float | None,
     patience_s: float | None,
@@ -95,7 +93,7 @@ def _crew(
 
 
 @contextmanager
-def dask_client(address: str) -> Iterator[object]:
+def dask_client(address: str) -> Iterator[Any]:
     """Yield a client of a Dask scheduler.
 
     Raises `UserError` if the address is invalid or no scheduler answers.
@@ -110,18 +108,17 @@ def dask_client(address: str) -> Iterator[object]:
     try:
         client = Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"--dask {address}: no Dask scheduler answers ({said})") from None
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UserError(f"--dask {address}: no Dask scheduler answers ({reason})") from None
     with client:
         yield client
 
 
-def print_job_script(where: Where) -> None:
+def print_job_script(options: ClusterOptions) -> None:
     """Print the job that `--slurm` or `--pbs` would submit. Raises `UserError` without either."""
     from svgpbench.runs.job_queues import JobOptions, job_cluster
 
-    if where.queue is None:
+    if options.queue is None:
         raise UserError("--job-script prints the job of a queue; give --slurm or --pbs with it")
-    options = JobOptions.parse(where.cluster)
-    with job_cluster(where.queue, options) as cluster:
+    with job_cluster(options.queue, JobOptions.parse(options.cluster)) as cluster:
         typer.echo(cluster.job_script().rstrip())

@@ -21,11 +21,15 @@ class Keep(StrEnum):
 
 def collect_command(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Records below each are collected.")
+        list[Path],
+        typer.Argument(
+            metavar="DIR...", help="Folders whose records are collected, subfolders included."
+        ),
     ],
     *,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="A .parquet or .csv file.")
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Table to write: a .parquet or .csv file."),
     ] = None,
     into: Annotated[
         Path | None,
@@ -60,7 +64,7 @@ def collect_command(
             raise UserError("--traces is for a table; give --out, not --into")
         merged = merge(folders, into, keep is not None)
         _print_warnings(merged.warnings)
-        typer.echo(f"{into}: {merged.added} records added, {merged.there} were there")
+        typer.echo(f"{into}: {merged.added} records added, {merged.existing} were there")
 
 
 def _write(folders: list[Path], out: Path, traces: bool, newest: bool) -> Iterable[str]:
@@ -70,15 +74,15 @@ def _write(folders: list[Path], out: Path, traces: bool, newest: bool) -> Iterab
     from svgpbench.results.store import records_below
 
     tidy.check_table_path(out)
-    found = records_below(folders)
-    stored = deduplicate(found.stored, newest)
+    records = records_below(folders)
+    stored = deduplicate(records.stored, newest)
     table = tidy.traces_table(stored) if traces else tidy.cells_table(stored)
     tidy.write_table(out, table)
-    counts = Counter(one.record.status for one in stored)
+    counts = Counter(cell.record.status for cell in stored)
     listed = ", ".join(f"{count} {status}" for status, count in counts.most_common())
     rows = f", {len(table)} trace points" if traces else ""
     typer.echo(f"{out}: {len(stored)} cells ({listed}){rows}, {len(table.columns)} columns")
-    left_out = [f"left out: {line}" for line in found.damaged]
+    left_out = [f"left out: {line}" for line in records.damaged]
     return [*left_out, *tidy.warnings(stored, table)]
 
 

@@ -10,25 +10,15 @@ import typer
 from typer.core import TyperGroup
 
 COMMANDS = (
-    *(
-        "list",
-        "fetch",
-        "run",
-        "choose",
-        "table",
-        "plot",
-        "compare",
-        "advise",
-        "claims",
-        "reproduce",
-    ),
+    *("list", "fetch", "run", "choose", "table", "plot"),
+    *("compare", "advise", "inducing", "claims", "reproduce"),
     *("report", "collect", "verify", "migrate", "check", "speed", "scaling", "learn", "survive"),
     *("cost", "sharded", "doctor", "new", "data"),
 )
 """Names in the order of the help; each is a module, with a function `NAME_command` or a group `app`."""
 
 
-class Imported(Mapping[str, Any]):
+class LazyCommands(Mapping[str, Any]):
     """Mapping from names to commands; reading a value imports its module."""
 
     def __getitem__(self, name: str) -> Any:
@@ -38,9 +28,9 @@ class Imported(Mapping[str, Any]):
         module = importlib.import_module(f"svgpbench.cli.{name}")
         if hasattr(module, "app"):
             return typer.main.get_group(module.app)
-        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(name)(getattr(module, f"{name}_command"))
-        return typer.main.get_command(alone)
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        single.command(name)(getattr(module, f"{name}_command"))
+        return typer.main.get_command(single)
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the commands."""
@@ -55,4 +45,4 @@ class Commands(TyperGroup):
     """Group of all commands."""
 
     def __init__(self, **attributes: Any) -> None:
-        super().__init__(**attributes | {"commands": Imported()})
+        super().__init__(**attributes | {"commands": LazyCommands()})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from svgpbench.cli.exit_codes import FAILED
 from svgpbench.cli.options import RESULTS, AsJson, Backends, PresetName, ResultsFolder
 from svgpbench.cli.printing import print_json, show
 from svgpbench.errors import UserError
@@ -24,26 +24,38 @@ if TYPE_CHECKING:
 
 
 def compare_command(
-    first: Annotated[str, typer.Argument(metavar="A", help="A method, a backend or a folder.")],
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="Method, backend or folder of records.")
+    ],
     second: Annotated[
         str,
-        typer.Argument(metavar="B", help="The method, backend or folder that A is compared with."),
+        typer.Argument(metavar="B", help="Method, backend or folder that A is compared with."),
     ],
     *,
     experiment: Annotated[
         str | None,
-        typer.Option("--experiment", metavar="NAME", help="A shipped one, or a .toml file."),
+        typer.Option(
+            "--experiment", metavar="NAME", help="Shipped experiment, or a .toml file of your own."
+        ),
     ] = None,
     preset: PresetName = None,
     metric: Annotated[
-        list[str] | None, typer.Option("--metric", help="Repeat for several; the usual by default.")
+        list[str] | None,
+        typer.Option(
+            "--metric", help="Metric to compare; repeat for several. The usual ones by default."
+        ),
     ] = None,
     results: ResultsFolder = RESULTS,
     backend: Backends = None,
+    fail_if_worse: Annotated[
+        bool,
+        typer.Option("--fail-if-worse", help="Exit with 1 if A is worse than B in any metric."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare two methods, backends or folders of records by paired differences."""
     from svgpbench.comparison.comparison import compared
+    from svgpbench.stats.effects import Outcome
     from svgpbench.stats.measures import known_measure
 
     for name in metric or ():
@@ -52,17 +64,20 @@ def compare_command(
     if preset and declared is None:
         raise UserError(f"--preset {preset} is of an experiment: give --experiment too")
     if any(Path(name).is_dir() or os.sep in name for name in (first, second)):
-        sides = _folders(Path(first), Path(second), declared, preset, backend)
+        sides = _sides_of_folders(Path(first), Path(second), declared, preset, backend)
     else:
-        sides = _within(first, second, declared or _only(results), preset, results, backend)
-    found = compared(sides, metric or ())
+        declared = declared or _only_experiment(results)
+        sides = _sides_of_experiment(first, second, declared, preset, results, backend)
+    comparison = compared(sides, metric or ())
     if as_json:
-        print_json(found.to_json())
+        print_json(comparison.to_json())
     else:
-        _print(found)
+        _print(comparison)
+    if fail_if_worse and any(row.effect.outcome is Outcome.worse for row in comparison.rows):
+        raise typer.Exit(FAILED)
 
 
-def _folders(
+def _sides_of_folders(
     first: Path,
     second: Path,
     declared: Experiment | None,
@@ -80,7 +95,7 @@ def _folders(
     return folders(first, second, name, cells, backends)
 
 
-def _within(
+def _sides_of_experiment(
     first: str,
     second: str,
     declared: Experiment,
@@ -88,73 +103,69 @@ def _within(
     results: Path,
     backends: list[str] | None,
 ) -> Sides:
-    from svgpbench.comparison.inputs import within
+    from svgpbench.comparison.inputs import methods_or_backends
     from svgpbench.results.collect import collect
 
     cells = resolve(declared, preset) if preset else None
-    found = collect(results, declared, cells, backends)
-    return within(found, first, second, each_backend=bool(backends))
+    collected = collect(results, declared, cells, backends)
+    return methods_or_backends(collected, first, second, each_backend=bool(backends))
 
 
-def _only(results: Path) -> Experiment:
+def _only_experiment(results: Path) -> Experiment:
     """Return the experiment of the records. Raises `UserError` unless it is a single shipped one."""
     from svgpbench.results.store import experiments
 
     names = experiments(results)
     if len(names) == 1 and names[0] in shipped_experiments():
         return load_experiment(names[0])
-    here = (
-        f"records in {results} are of {', '.join(names)}" if names else f"no records in {results}"
+    problem = f"no records in {results}"
+    if names:
+        problem = f"records in {results} are of {', '.join(names)}"
+    raise UserError(
+        f"{problem}; name one experiment with --experiment, or its folder with --results"
     )
-    raise UserError(f"{here}; name one experiment with --experiment, or its folder with --results")
 
 
-def _print(found: Comparison) -> None:
+def _print(comparison: Comparison) -> None:
+    """Print one table per metric, with the number of rows per outcome below it, and the notes."""
     from svgpbench.comparison.comparison import title
 
-    parts = []
-    for metric, rows in groupby(found.rows, key=lambda row: row.metric):
-        several = list(rows)
-        counts = Counter(str(row.effect.outcome) for row in several)
+    first = comparison.first
+    tables = []
+    for metric, group in groupby(comparison.rows, key=lambda row: row.metric):
+        rows = list(group)
+        counts = Counter(str(row.effect.outcome) for row in rows)
         listed = ", ".join(f"{outcome} in {count}" for outcome, count in counts.most_common())
-        line = f"{found.first} is {listed} of {len(several)}"
-        parts.append(replace(_table(several, found, title(metric)), notes=[line]))
-    show(found.what, *parts, notes=_notes(found))
+        line = f"{first} is {listed} of {len(rows)}"
+        tables.append(replace(_table(rows, comparison, title(metric)), notes=[line]))
+    notes = [
+        f"difference: paired by split and seed, positive in favour of {first}, with its 95 % interval",
+        "±: what a difference must exceed to matter",
+    ]
+    show(comparison.what, *tables, notes=[*notes, *comparison.notes])
 
 
-def _notes(found: Comparison) -> Iterator[str]:
-    yield (
-        f"difference: paired by split and seed, positive in favour of {found.first}, with its 95 % "
-        "interval"
-    )
-    yield "±: what a difference must exceed to matter"
-    yield from found.notes
-
-
-def _table(rows: list[Row], found: Comparison, title: str) -> Table:
-    """Return the comparison as a table: one row per `Row`, with the columns in which rows differ."""
+def _table(rows: list[Row], comparison: Comparison, title: str) -> Table:
+    """Return one metric as a table; columns: data set, other settings in which rows differ, numbers."""
     from svgpbench.stats.effects import with_interval
 
-    telling = list(_telling(rows))
+    names = [
+        name
+        for name in rows[0].shared
+        if name == "data" or len({row.shared[name] for row in rows}) > 1
+    ]
     columns = (
-        *(Column("data set" if name == "data" else name, wrap=False) for name in telling),
-        *(number("n"), number(found.first, ".4g"), number(found.second, ".4g")),
+        *(Column("data set" if name == "data" else name, wrap=False) for name in names),
+        *(number("n"), number(comparison.first, ".4g"), number(comparison.second, ".4g")),
         *(number("difference", with_interval), number("±", ".2g")),
-        *(Column(f"{found.first} is"), Column("", style="dim")),
+        *(Column(f"{comparison.first} is"), Column("", style="dim")),
     )
     values = [
         [
-            *(row.shared[name] for name in telling),
+            *(row.shared[name] for name in names),
             *(row.pairs, *row.means, row.effect, row.region),
             *(str(row.effect.outcome), row.effect.note),
         ]
         for row in rows
     ]
     return Table(columns, values, title)
-
-
-def _telling(rows: list[Row]) -> Iterator[str]:
-    """Yield `data` and the names of the other settings that differ between the rows."""
-    for name in rows[0].shared:
-        if name == "data" or len({row.shared[name] for row in rows}) > 1:
-            yield name

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from svgpbench.cli.options import AsJson, Dtype
+from svgpbench.cli.options import AsJson, Dtype, KernelName, LikelihoodName
 from svgpbench.cli.printing import print_json, show
 from svgpbench.config import LikelihoodConfig
-from svgpbench.cost import Cost, Size, Tally, count, exponents
+from svgpbench.cost import Size, Tally, count, exponents
 from svgpbench.errors import UserError
 from svgpbench.kernels import Model
 from svgpbench.kernels.kernels import kernel
@@ -25,7 +25,10 @@ TITLES = {"e_step": "E-step from θ", "m_step": "M-step", "prediction": "predict
 
 
 def cost_command(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="A name of `list methods`.")],
+    method: Annotated[
+        str,
+        typer.Argument(metavar="METHOD", help="Name of a method; see `svgpbench list methods`."),
+    ],
     *,
     option: Annotated[
         list[str] | None,
@@ -33,30 +36,42 @@ def cost_command(
             "--option", metavar="KEY=VALUE", help="Option of the method; repeat for several."
         ),
     ] = None,
-    n: Annotated[int, typer.Option("--n", help="Rows of the data.")] = 10_000,
+    n: Annotated[int, typer.Option("--n", help="Number of rows of the data.")] = 10_000,
     batch: Annotated[
-        int | None, typer.Option("--batch", help="Rows of a batch; all by default.")
+        int | None, typer.Option("--batch", help="Number of rows per batch; all rows by default.")
     ] = None,
     M: Annotated[
-        int, typer.Option("--M", help="Inducing points; of the covariance where decoupled.")
+        int,
+        typer.Option(
+            "--M", help="Number of inducing points; of the covariance if the method is decoupled."
+        ),
     ] = 100,
     gamma: Annotated[
-        int | None, typer.Option("--gamma", help="Inducing points of the mean, where decoupled.")
+        int | None,
+        typer.Option(
+            "--gamma", help="Number of inducing points of the mean; for decoupled methods."
+        ),
     ] = None,
-    D: Annotated[int, typer.Option("--D", help="Input dimensions.")] = 8,
-    P: Annotated[int, typer.Option("--P", min=2, help="Classes, of a likelihood of several.")] = 10,
-    likelihood: Annotated[str, typer.Option("--likelihood")] = "gaussian",
-    kernel_name: Annotated[str, typer.Option("--kernel")] = "matern52",
-    dtype: Annotated[Dtype, typer.Option("--dtype")] = Dtype.float64,
+    D: Annotated[int, typer.Option("--D", help="Number of inputs.")] = 8,
+    P: Annotated[
+        int, typer.Option("--P", min=2, help="Number of classes; for multiclass likelihoods.")
+    ] = 10,
+    likelihood: LikelihoodName = "gaussian",
+    kernel_name: KernelName = "matern52",
+    dtype: Annotated[
+        Dtype, typer.Option("--dtype", help="Floating-point type of the steps.")
+    ] = Dtype.float64,
     peak_flops: Annotated[
         float | None,
-        typer.Option("--peak-flops", help="FLOP/s of a machine; with --bandwidth, times."),
+        typer.Option(
+            "--peak-flops", help="FLOP/s of a machine; with --bandwidth, print times too."
+        ),
     ] = None,
     bandwidth: Annotated[
-        float | None, typer.Option("--bandwidth", help="Bytes/s of its memory.")
+        float | None, typer.Option("--bandwidth", help="Memory bandwidth of a machine, in bytes/s.")
     ] = None,
     with_exponents: Annotated[
-        bool, typer.Option("--exponents", help="How FLOPs and memory grow with each size, there.")
+        bool, typer.Option("--exponents", help="Print how FLOPs and memory grow with each size.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -65,7 +80,8 @@ def cost_command(
     built = build_method(method, dict(map(_option, option or ())))
     model = Model(kernel(kernel_name), _likelihood(likelihood, P))
     size = Size(n=n, M=M, D=D, b=batch, gamma=gamma)
-    rows = _rows(count(built, model, size, dtype=dtype.value), machine)
+    cost = count(built, model, size, dtype=dtype.value)
+    rows = {step: _row(tally, machine) for step, tally in cost._asdict().items()}
     if with_exponents:
         for step, row in rows.items():
             for quantity in ("flops", "peak_bytes"):
@@ -81,11 +97,13 @@ def cost_command(
 
 
 def _likelihood(name: str, classes: int) -> Likelihood:
+    """Build a likelihood; only a multiclass one has `classes`."""
     built = build_likelihood(LikelihoodConfig(name=name))
     return replace(built, classes=classes) if isinstance(built, MulticlassLikelihood) else built
 
 
 def _machine(peak_flops: float | None, bandwidth: float | None) -> tuple[float, float] | None:
+    """Return (FLOP/s, bytes/s), or None without both. Raises `UserError` for only one of them."""
     if peak_flops is None and bandwidth is None:
         return None
     if not (peak_flops or 0) > 0 or not (bandwidth or 0) > 0:
@@ -112,16 +130,16 @@ def _option(text: str) -> tuple[str, str | bool | int | float]:
     return key, value
 
 
-def _rows(cost: Cost, machine: tuple[float, float] | None) -> dict[str, dict[str, Any]]:
-    return {
-        step: tally._asdict() | ({"seconds": _unfused_time(tally, machine)} if machine else {})
-        for step, tally in cost._asdict().items()
-    }
+def _row(tally: Tally, machine: tuple[float, float] | None) -> dict[str, Any]:
+    """Return the counts of a step and, on a machine, its time if no operations are fused.
 
-
-def _unfused_time(tally: Tally, machine: tuple[float, float]) -> float:
-    """Return the longer of the times for the arithmetic and for the memory traffic, in seconds."""
-    return max(tally.flops / machine[0], tally.bytes / machine[1])
+    This is the longer of the times for the arithmetic and for the memory traffic, in seconds.
+    """
+    if machine is None:
+        return tally._asdict()
+    flops_per_s, bytes_per_s = machine
+    seconds = max(tally.flops / flops_per_s, tally.bytes / bytes_per_s)
+    return tally._asdict() | {"seconds": seconds}
 
 
 def _table(rows: dict[str, dict[str, Any]], title: str) -> Table:
@@ -157,5 +175,5 @@ def _exponents(rows: dict[str, dict[str, Any]]) -> Iterator[str]:
             yield f"{TITLES[step]}: FLOPs ∝ {time}, memory ∝ {space}"
 
 
-def _powers(found: dict[str, float]) -> str:
-    return " ".join(f"{x}^{slope:.2f}" for x, slope in found.items() if abs(slope) >= 0.005)
+def _powers(slopes: dict[str, float]) -> str:
+    return " ".join(f"{size}^{slope:.2f}" for size, slope in slopes.items() if abs(slope) >= 0.005)

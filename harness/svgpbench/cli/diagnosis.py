@@ -57,9 +57,9 @@ class Finding(Strict):
 def diagnose(results: Path, *, deep: bool = False) -> list[Finding]:
     """Run all checks. With `deep`, each framework is imported in a separate process."""
     return [
-        _python(),
+        _python_version(),
         *_backends(deep),
-        *_broken(),
+        *_unusable_plugins(),
         _cores(),
         _memory(),
         *_blas(),
@@ -70,11 +70,13 @@ def diagnose(results: Path, *, deep: bool = False) -> list[Finding]:
     ]
 
 
-def _python() -> Finding:
-    found = f"{platform.python_version()}, svgpbench {__version__}, {platform.platform()}"
+def _python_version() -> Finding:
+    versions = f"{platform.python_version()}, svgpbench {__version__}, {platform.platform()}"
     if sys.version_info < OLDEST_PYTHON:
-        return Finding(what="python", state="problem", found=found, advice="use Python 3.11 or up")
-    return Finding(what="python", state="ok", found=found)
+        return Finding(
+            what="python", state="problem", found=versions, advice="use Python 3.11 or up"
+        )
+    return Finding(what="python", state="ok", found=versions)
 
 
 def _backends(deep: bool) -> Iterator[Finding]:
@@ -92,15 +94,15 @@ def _backends(deep: bool) -> Iterator[Finding]:
             advice = missing.partition(": ")[2]
             yield Finding(what=name, state="missing", found="not installed", advice=advice)
         elif deep and (framework := framework_of(name)):
-            yield _imported(name, framework)
+            yield _import_in_process(name, framework)
         elif name not in unusable:
             framework = framework_of(name)
-            own = framework.distributions if framework else (name,)
-            found = next((versions[each] for each in own if each in versions), "installed")
-            yield Finding(what=name, state="ok", found=found)
+            packages = framework.distributions if framework else (name,)
+            version = next((versions[x] for x in packages if x in versions), "installed")
+            yield Finding(what=name, state="ok", found=version)
 
 
-def _broken() -> Iterator[Finding]:
+def _unusable_plugins() -> Iterator[Finding]:
     """Yield one finding per plugin that cannot be loaded or whose name is taken."""
     for group in GROUPS:
         for name, line in left_out(group):
@@ -108,7 +110,7 @@ def _broken() -> Iterator[Finding]:
             yield Finding(what=name, state="missing", found=line, advice=advice)
 
 
-def _imported(name: str, framework: Framework) -> Finding:
+def _import_in_process(name: str, framework: Framework) -> Finding:
     """Import a framework in a separate process; report its version and device, or the error."""
     environment = os.environ | framework.environment("", 1)
     try:
@@ -132,25 +134,25 @@ def _imported(name: str, framework: Framework) -> Finding:
 
 def _cores() -> Finding:
     usable = len(usable_cores())
-    found = f"{usable} usable of {os.cpu_count() or 1} logical, {cpu_model()}"
-    return Finding(what="cores", state="ok", found=f"{found}: up to --jobs {usable}")
+    cores = f"{usable} usable of {os.cpu_count() or 1} logical, {cpu_model()}"
+    return Finding(what="cores", state="ok", found=f"{cores}: up to --jobs {usable}")
 
 
 def _memory() -> Finding:
     memory = psutil.virtual_memory()
-    found = f"{memory.available / 2**30:.1f} GiB free of {memory.total / 2**30:.1f} GiB"
+    free = f"{memory.available / 2**30:.1f} GiB free of {memory.total / 2**30:.1f} GiB"
     if memory.available < 2 << 30:
         advice = "a framework's worker takes up to 1 GiB: use --jobs 1"
-        return Finding(what="memory", state="missing", found=found, advice=advice)
-    return Finding(what="memory", state="ok", found=found)
+        return Finding(what="memory", state="missing", found=free, advice=advice)
+    return Finding(what="memory", state="ok", found=free)
 
 
 def _blas() -> Iterator[Finding]:
-    import scipy.linalg  # noqa: F401 - loads the library that is asked about
+    import scipy.linalg  # noqa: F401 - loads the BLAS library
 
     for pool in thread_pools():
-        found = f"{pool.name} {pool.version or ''}".strip()
-        yield Finding(what=pool.api, state="ok", found=f"{found}, {pool.threads} threads here")
+        library = f"{pool.name} {pool.version or ''}".strip()
+        yield Finding(what=pool.api, state="ok", found=f"{library}, {pool.threads} threads here")
 
 
 def _thread_variables() -> Iterator[Finding]:
@@ -168,27 +170,28 @@ def _gpu() -> Finding:
 
 
 def _data() -> Finding:
-    """Report the folder of downloads, the mirrors, and how many data sets are at hand."""
+    """Report the folder of downloads, the mirrors, and the number of data sets at hand."""
     cache, mirrors = cache_folder(), mirrors_from_environment()
-    known = [one for one in registries() if isinstance(one, Registry)]
+    shipped = [registry for registry in registries() if isinstance(registry, Registry)]
     try:
-        here = [registry.at_hand(name) for registry in known for name in registry.names()]
+        at_hand = [registry.at_hand(name) for registry in shipped for name in registry.names()]
     except DataError as error:
         return Finding(what="data", state="problem", found=str(error))
-    found = f"{sum(here)} of {len(here)} sets at hand, downloads in {cache}"
+    sets = f"{sum(at_hand)} of {len(at_hand)} sets at hand, downloads in {cache}"
     if mirrors:
-        return Finding(what="data", state="ok", found=f"{found}, mirrors: {', '.join(mirrors)}")
-    advice = "" if all(here) else "svgpbench fetch NAME brings another"
-    return Finding(what="data", state="ok", found=found, advice=advice)
+        return Finding(what="data", state="ok", found=f"{sets}, mirrors: {', '.join(mirrors)}")
+    advice = "" if all(at_hand) else "svgpbench fetch NAME brings another"
+    return Finding(what="data", state="ok", found=sets, advice=advice)
 
 
 def _results(results: Path) -> Finding:
+    """Report if a file can be written into the folder of records, or into its nearest parent."""
     folder = next(path for path in (results, *results.absolute().parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        found = f"{results} cannot be written ({error.strerror})"
+        problem = f"{results} cannot be written ({error.strerror})"
         advice = "run in another folder, or name one with --results"
-        return Finding(what="results", state="problem", found=found, advice=advice)
+        return Finding(what="results", state="problem", found=problem, advice=advice)
     return Finding(what="results", state="ok", found=f"{results.absolute()} can be written")

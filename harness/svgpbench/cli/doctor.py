@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from svgpbench.cli.diagnosis import diagnose
+from svgpbench.cli.exit_codes import FAILED
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
 from svgpbench.cli.printing import print_json, show
 from svgpbench.environment import OURS
@@ -23,7 +24,7 @@ MARKS = {
 
 def doctor_command(
     deep: Annotated[
-        bool, typer.Option("--deep", help="Import each framework in a process of its own.")
+        bool, typer.Option("--deep", help="Import each framework in a separate process.")
     ] = False,
     compare: Annotated[
         str | None,
@@ -65,7 +66,7 @@ def doctor_command(
         ]
         show(Table((Column("", wrap=False), Column("", wrap=False), Column("")), rows))
     if any(finding.state == "problem" for finding in findings):
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def _lock(text: str, results: Path) -> None:
@@ -82,8 +83,8 @@ def _lock(text: str, results: Path) -> None:
             f"the record of {record.cell_id} was made before records had a lock; "
             f"--compare {text} says which versions it has"
         )
-    ours = f"{OURS} {then.versions.get(OURS, 'of no version')} ({commit_of(then)})"
-    typer.echo(f"# record {record.cell_id}: Python {then.python}, {ours}")
+    package = f"{OURS} {then.versions.get(OURS, 'of no version')} ({commit_of(then)})"
+    typer.echo(f"# record {record.cell_id}: Python {then.python}, {package}")
     typer.echo("\n".join(then.lock))
 
 
@@ -98,13 +99,13 @@ def _compare(text: str, results: Path, as_json: bool) -> None:
 
     record = record_named(text, results)
     then, backend = environment_of(record), record.config.backend
-    found = list(differences(then, environment_here(backend, then.threads)))
+    changes = list(differences(then, environment_here(backend, then.threads)))
     if as_json:
-        print_json([one.model_dump() for one in found])
+        print_json([change.model_dump() for change in changes])
         return
-    of = f"{record.cell_id}, {backend.title}, {record.started:%Y-%m-%d}"
-    if not found:
-        typer.echo(f"nothing differs from where {of} ran")
+    title = f"{record.cell_id}, {backend.title}, {record.started:%Y-%m-%d}"
+    if not changes:
+        typer.echo(f"nothing differs from where {title} ran")
         return
-    rows = [[one.what, one.then, one.now] for one in found]
-    show(Table(columns(("", f"then ({of})", "now")), rows))
+    rows = [[change.what, change.then, change.now] for change in changes]
+    show(Table(columns(("", f"then ({title})", "now")), rows))

@@ -28,7 +28,7 @@ from svgpbench.runs.worker_setup import pin
 backend, mode, dtype, device, threads = sys.argv[1:]
 pin(backend, int(threads), [])
 importlib.import_module(TARGET)
-with contextlib.suppress(Exception):  # what is not here is among the differences
+with contextlib.suppress(Exception):  # a missing framework is one of the differences
     load_backend(backend, mode, dtype, device)
 print(describe(int(threads), device).model_dump_json())
 """
@@ -53,10 +53,10 @@ def record_named(text: str, results: Path) -> Record:
         raise UserError(
             f"{text!r} is no record: give the path of its .json, or the cell's id (16 hexadecimal digits)"
         )
-    found = record_by_id(results, text)
-    if found is None:
+    record = record_by_id(results, text)
+    if record is None:
         raise UserError(f"no record of cell {text} in {results}; name its folder with --results")
-    return found
+    return record
 
 
 def environment_of(record: Record) -> Environment:
@@ -71,10 +71,10 @@ def environment_here(backend: BackendConfig, threads: int) -> Environment:
 
     A separate process describes it. Raises `UserError` if this process fails.
     """
-    asked = (backend.name, backend.mode, backend.dtype, backend.device, str(threads))
+    arguments = (backend.name, backend.mode, backend.dtype, backend.device, str(threads))
     try:
         done = subprocess.run(
-            [sys.executable, "-c", ASK_WORKER, *asked],
+            [sys.executable, "-c", ASK_WORKER, *arguments],
             capture_output=True,
             text=True,
             timeout=LIMIT_S,

@@ -11,7 +11,15 @@ from typing import Annotated, Any
 import typer
 
 from svgpbench.cli.download_progress import reporter
-from svgpbench.cli.file_states import Row, State, print_table, rows_of, wanted, without_files
+from svgpbench.cli.exit_codes import FAILED
+from svgpbench.cli.file_states import (
+    FileRow,
+    State,
+    file_rows,
+    files_to_fetch,
+    print_table,
+    without_files,
+)
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import print_json
 from svgpbench.errors import UserError
@@ -20,23 +28,25 @@ from svgpbench.experiments.data_errors import data_errors_are_the_users
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets.files import File
 
-FAILED = 1
-
 
 def fetch_command(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="Data sets.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME...", help="Names of data sets.")
+    ] = None,
     *,
-    every: Annotated[bool, typer.Option("--all", help="Every data set.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Fetch every data set.")] = False,
     experiment: Annotated[
         list[str] | None,
-        typer.Option("--experiment", metavar="NAME|FILE", help="The data sets of an experiment."),
+        typer.Option(
+            "--experiment", metavar="NAME|FILE", help="Experiment whose data sets are fetched."
+        ),
     ] = None,
     mirror: Annotated[
         list[str] | None,
         typer.Option(
             "--mirror",
             metavar="DIR|URL",
-            help="Ask it before upstream; repeat for several. SVGPBENCH_MIRROR by default.",
+            help="Mirror to try before upstream; repeat for several. SVGPBENCH_MIRROR by default.",
         ),
     ] = None,
     cache: Annotated[
@@ -47,9 +57,15 @@ def fetch_command(
     ] = None,
     downloads: Annotated[
         list[Path] | None,
-        typer.Option("--from", metavar="FILE", help="File that you downloaded for NAME yourself."),
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="File that you downloaded yourself for the data set NAME.",
+        ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List, download nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the files and download nothing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Download data sets, each file verified by its checksum, or by its form where none is known."""
@@ -58,13 +74,13 @@ def fetch_command(
 
     if downloads and dry_run:
         raise UserError("--from downloads nothing: leave --dry-run out")
-    chosen = _chosen(names or (), experiment or (), every)
+    entries = _requested_entries(names or (), experiment or (), every)
     folder = cache_folder(cache)
     with data_errors_are_the_users():
-        rows = list(rows_of(chosen, folder, mirror or mirrors_from_environment()))
-        others = list(without_files(chosen, folder))
+        rows = list(file_rows(entries, folder, mirror or mirrors_from_environment()))
+        others = list(without_files(entries, folder))
         if downloads:
-            _adopt(downloads, chosen, rows, folder)
+            _adopt(downloads, entries, rows, folder)
         elif not dry_run:
             _download(rows, folder, mirror or mirrors_from_environment())
     if as_json:
@@ -72,40 +88,45 @@ def fetch_command(
             "cache": str(folder),
             "files": [row.to_json() for row in rows],
             "without_files": [
-                {"name": name, "at_hand": there, "how": how} for name, there, how in others
+                {"name": name, "at_hand": at_hand, "how": how} for name, at_hand, how in others
             ],
         }
         print_json(content)
     else:
         print_table(rows, others, folder, dry_run)
     failed = any(row.state == State.FAILED for row in rows)
-    if failed or not (dry_run or all(there for _, there, _ in others)):
+    if failed or not (dry_run or all(at_hand for _, at_hand, _ in others)):
         raise typer.Exit(FAILED)
 
 
-def _chosen(names: Iterable[str], experiments: Iterable[str], every: bool) -> dict[str, Any]:
-    """Return the declared entry of each requested data set, by name, in the order of the request."""
-    asked = [*names]
+def _requested_entries(
+    names: Iterable[str], experiments: Iterable[str], every: bool
+) -> dict[str, Any]:
+    """Return the declared entries of the requested data sets, by name, in the order of the request."""
+    requested = [*names]
     for experiment in experiments:
         problems = load_experiment(experiment).problems
-        asked += [each.name for one in problems for each in one.data if each.path is None]
+        requested += [
+            data.name for problem in problems for data in problem.data if data.path is None
+        ]
     with data_errors_are_the_users():
         if every:
-            asked += [name for registry in registries() for name in registry.names()]
-        if not asked:
+            requested += [name for registry in registries() for name in registry.names()]
+        if not requested:
             raise UserError("name a data set, or give --experiment or --all (see `svgpbench list`)")
-        return {name: registry_of(name).describe(name) for name in asked}
+        return {name: registry_of(name).describe(name) for name in requested}
 
 
 def _adopt(
-    downloads: Sequence[Path], chosen: Mapping[str, Any], rows: Sequence[Row], cache: Path
+    downloads: Sequence[Path], entries: Mapping[str, Any], rows: Sequence[FileRow], cache: Path
 ) -> None:
+    """Put downloaded files of one data set into the cache. Raises `UserError` if it needs none."""
     from svgpbench_datasets.fetch.fetching import Fetcher
     from svgpbench_datasets.sources import check_form
 
-    if len(chosen) != 1:
-        raise UserError(f"--from is for one data set, not for {len(chosen)}; name one")
-    ((name, entry),) = chosen.items()
+    if len(entries) != 1:
+        raise UserError(f"--from is for one data set, not for {len(entries)}; name one")
+    ((name, entry),) = entries.items()
     files = [row.file for row in rows if row.state != State.SHIPPED]
     if not rows:
         raise UserError(f"{name} has no files: --from is not needed")
@@ -113,19 +134,19 @@ def _adopt(
         raise UserError(f"{name} comes with the package: --from is not needed")
     fetcher = Fetcher(cache, accept=partial(check_form, entry))
     for path in downloads:
-        taken = fetcher.adopt(path, files)
+        adopted = fetcher.adopt(path, files)
         for row in rows:
-            if row.state == State.WANTED and cache / row.file.path in taken:
-                row.arrived(cache)
+            if row.state == State.TO_FETCH and cache / row.file.path in adopted:
+                row.set_fetched(cache)
 
 
-def _download(rows: Sequence[Row], cache: Path, mirrors: Sequence[str]) -> None:
+def _download(rows: Sequence[FileRow], cache: Path, mirrors: Sequence[str]) -> None:
     """Fetch each file once. A file that cannot be fetched is reported, and the next one is tried."""
     from svgpbench_datasets.fetch.fetching import Fetcher
     from svgpbench_datasets.fetch.origins import Unavailable
     from svgpbench_datasets.sources import check_form
 
-    files = wanted(rows)
+    files = files_to_fetch(rows)
     if not files:
         return
 
@@ -144,5 +165,5 @@ def _download(rows: Sequence[Row], cache: Path, mirrors: Sequence[str]) -> None:
         )
         fetcher.fetch(list(files), failed=failed)
     for row in rows:
-        if row.state == State.WANTED:
-            row.arrived(cache)
+        if row.state == State.TO_FETCH:
+            row.set_fetched(cache)

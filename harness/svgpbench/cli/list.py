@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any, TypeAlias
 
@@ -13,7 +14,6 @@ import typer
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import print_json, show
 from svgpbench.experiments import load_experiment, shipped_experiments
-from svgpbench.methods import AnyMethod
 from svgpbench.methods.capabilities import refusals
 from svgpbench.options import option_names
 from svgpbench.output.table import Column, Styled, Table
@@ -36,7 +36,7 @@ from svgpbench.plugins import (
 Row: TypeAlias = dict[str, Any]
 
 
-class Section(StrEnum):
+class ListSection(StrEnum):
     """Sections of the listing."""
 
     methods = "methods"
@@ -49,24 +49,26 @@ class Section(StrEnum):
 
 
 def list_command(
-    section: Annotated[Section | None, typer.Argument(help="One section; all by default.")] = None,
+    section: Annotated[
+        ListSection | None, typer.Argument(help="Section to list; all by default.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List what there is to choose from."""
-    sections = [section] if section else list(Section)
-    content = {each.value: [*ROWS[each](), *_broken(each)] for each in sections}
+    sections = [section] if section else list(ListSection)
+    content = {x.value: [*ROWS[x](), *_unusable_plugins(x)] for x in sections}
     if as_json:
         print_json(content)
         return
     show(
         *(
-            _cards(title, rows) if title == Section.methods else _table(title, rows)
+            _cards(title, rows) if title == ListSection.methods else _table(title, rows)
             for title, rows in content.items()
         )
     )
 
 
-def _broken(section: Section) -> list[Row]:
+def _unusable_plugins(section: ListSection) -> list[Row]:
     """Return one row per plugin of a section that cannot be loaded or whose name is taken."""
     if section not in GROUP_OF:
         return []
@@ -74,21 +76,23 @@ def _broken(section: Section) -> list[Row]:
 
 
 def _methods() -> list[Row]:
-    return [{"name": name, **_method(cls)} for name, cls in whole(METHODS).items()]
-
-
-def _method(cls: type[AnyMethod]) -> Row:
-    info, refused = cls.info, refusals(cls())
-    return {
-        "about": _first_line(cls.__doc__),
-        "names in papers": dict(info.aliases),
-        "parameters a latent": info.parameters,
-        "E-step": info.e_step,
-        "memory": info.memory,
-        "likelihoods": [name for name in whole(LIKELIHOODS) if name not in refused],
-        "refused": {why: [k for k, v in refused.items() if v == why] for why in refused.values()},
-        "options": {field.name: field.default for field in dataclasses.fields(cls)},
-    }
+    rows: list[Row] = []
+    for name, cls in whole(METHODS).items():
+        info, refused = cls.info, refusals(cls())
+        reasons = dict.fromkeys(refused.values())
+        row = {
+            "name": name,
+            "about": _first_line(cls.__doc__),
+            "names in papers": dict(info.aliases),
+            "parameters a latent": info.parameters,
+            "E-step": info.e_step,
+            "memory": info.memory,
+            "likelihoods": [x for x in whole(LIKELIHOODS) if x not in refused],
+            "refused": {why: [k for k, v in refused.items() if v == why] for why in reasons},
+            "options": {field.name: field.default for field in dataclasses.fields(cls)},
+        }
+        rows.append(row)
+    return rows
 
 
 def _backends() -> list[Row]:
@@ -140,39 +144,34 @@ def _experiments() -> list[Row]:
     return rows
 
 
-def _kernels() -> list[Row]:
-    return [{"name": name, **_own(cls)} for name, cls in whole(KERNELS).items()]
-
-
-def _likelihoods() -> list[Row]:
+def _model_parts(group: str) -> list[Row]:
+    """Return one row per kernel, likelihood or family of inducing variables."""
     return [
-        {"name": name, "task": cls.task, **_own(cls)} for name, cls in whole(LIKELIHOODS).items()
+        {
+            "name": name,
+            **({"task": cls.task} if group == LIKELIHOODS else {}),
+            "options": list(option_names(cls)),
+            "about": _first_line(cls.__doc__),
+        }
+        for name, cls in whole(group).items()
     ]
 
 
-def _inducing() -> list[Row]:
-    return [{"name": name, **_own(cls)} for name, cls in whole(INDUCING).items()]
-
-
-def _own(cls: type) -> Row:
-    return {"options": list(option_names(cls)), "about": _first_line(cls.__doc__)}
-
-
-ROWS: dict[Section, Callable[[], list[Row]]] = {
-    Section.methods: _methods,
-    Section.backends: _backends,
-    Section.datasets: _datasets,
-    Section.experiments: _experiments,
-    Section.kernels: _kernels,
-    Section.likelihoods: _likelihoods,
-    Section.inducing: _inducing,
+ROWS: dict[ListSection, Callable[[], list[Row]]] = {
+    ListSection.methods: _methods,
+    ListSection.backends: _backends,
+    ListSection.datasets: _datasets,
+    ListSection.experiments: _experiments,
+    ListSection.kernels: partial(_model_parts, KERNELS),
+    ListSection.likelihoods: partial(_model_parts, LIKELIHOODS),
+    ListSection.inducing: partial(_model_parts, INDUCING),
 }
 GROUP_OF = {
-    Section.methods: METHODS,
-    Section.datasets: DATASETS,
-    Section.kernels: KERNELS,
-    Section.likelihoods: LIKELIHOODS,
-    Section.inducing: INDUCING,
+    ListSection.methods: METHODS,
+    ListSection.datasets: DATASETS,
+    ListSection.kernels: KERNELS,
+    ListSection.likelihoods: LIKELIHOODS,
+    ListSection.inducing: INDUCING,
 }
 """Entry-point group that each section loads."""
 
@@ -205,6 +204,7 @@ def _cards(title: str, rows: list[Row]) -> Table:
 
 
 def _cell(value: Any) -> str:
+    """Return a value as text for a table cell; a dictionary of lists takes one line per key."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict) and all(isinstance(item, list) for item in value.values()):

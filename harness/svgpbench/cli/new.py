@@ -32,11 +32,11 @@ from svgpbench.plugins import (
     registries,
 )
 
-FILLED = ".template"
+TEMPLATE_SUFFIX = ".template"
 """Suffix of a file with placeholders; any other file is copied unchanged."""
 
 
-class Kind(StrEnum):
+class PluginKind(StrEnum):
     """Kinds of plugins that a new package can have."""
 
     backend = "backend"
@@ -47,35 +47,36 @@ class Kind(StrEnum):
 
 
 GROUPS = {
-    Kind.backend: BACKENDS,
-    Kind.method: METHODS,
-    Kind.likelihood: LIKELIHOODS,
-    Kind.dataset: DATASETS,
-    Kind.paper: PAPERS,
+    PluginKind.backend: BACKENDS,
+    PluginKind.method: METHODS,
+    PluginKind.likelihood: LIKELIHOODS,
+    PluginKind.dataset: DATASETS,
+    PluginKind.paper: PAPERS,
 }
 """Entry-point group of each kind."""
 
 
 def new_command(
-    kind: Annotated[Kind, typer.Argument(help="Kind of plugin.")],
+    kind: Annotated[PluginKind, typer.Argument(help="Kind of plugin.")],
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Name of the package and of the plugin.")
     ],
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder in which the package is made.")
+        Path,
+        typer.Option("--out", metavar="DIR", help="Parent folder of the new package."),
     ] = Path(),
 ) -> None:
     """Write a small package that adds a plugin: it installs, its tests pass, and it is yours to change."""
-    words = words_of(kind, name)
-    content = filled(files("svgpbench") / "templates" / kind, words)
+    template = files("svgpbench") / "templates" / kind
+    package = fill_template(template, placeholders_of(kind, name))
     folder = out / name
-    write_folder(folder, content)
-    for path in content:
+    write_folder(folder, package)
+    for path in package:
         typer.echo(folder / path)
     typer.echo(f"next: cd {shlex.quote(str(folder))} && pip install --no-deps -e . && pytest")
 
 
-def words_of(kind: Kind, name: str) -> dict[str, str]:
+def placeholders_of(kind: PluginKind, name: str) -> dict[str, str]:
     """Return the text of each placeholder: `name`, `module`, `cls` and `version`.
 
     Raises `UserError` if `name` is not valid for a package or a module, or is taken.
@@ -88,41 +89,45 @@ def words_of(kind: Kind, name: str) -> dict[str, str]:
     module = name.replace("-", "_")
     if keyword.iskeyword(module):
         raise UserError(f"{name!r} is a word of Python's own; take another name")
-    if name in _taken(kind):
+    if name in _existing_names(kind):
         raise UserError(f"there is a {kind} {name!r} already; take another name")
-    imported = f"{module}_papers" if kind is Kind.paper else module
+    imported = f"{module}_papers" if kind is PluginKind.paper else module
     if importlib.util.find_spec(imported) is not None:
         raise UserError(f"there is a module {imported!r} already; take another name")
     cls = "".join(part.capitalize() for part in name.split("-"))
     return {"name": name, "module": module, "cls": cls, "version": __version__}
 
 
-def _taken(kind: Kind) -> set[str]:
-    """Return the names that are taken by existing plugins of the kind."""
-    found = set(plugins(GROUPS[kind]))
-    if kind is Kind.dataset:
-        found.update(name for registry in registries() for name in registry.names())
-    return found | set(paper_folders()) if kind is Kind.paper else found
+def _existing_names(kind: PluginKind) -> set[str]:
+    """Return the names of the existing plugins of a kind."""
+    names = set(plugins(GROUPS[kind]))
+    if kind is PluginKind.dataset:
+        names.update(name for registry in registries() for name in registry.names())
+    if kind is PluginKind.paper:
+        names.update(paper_folders())
+    return names
 
 
-def filled(template: Traversable, words: dict[str, str]) -> dict[Path, bytes]:
+def fill_template(template: Traversable, placeholders: dict[str, str]) -> dict[Path, bytes]:
     """Return the files of a template by path in the package, sorted, with placeholders filled in."""
-    found = {}
+    package = {}
     for path, file in _files(template):
-        text = str(path).replace("MODULE", words["module"]).replace("NAME", words["name"])
+        text = str(path).replace("MODULE", placeholders["module"])
+        text = text.replace("NAME", placeholders["name"])
         content = file.read_bytes()
-        if text.endswith(FILLED):
-            content = Template(content.decode("utf-8")).substitute(words).encode("utf-8")
-        found[Path(text.removesuffix(FILLED))] = content
-    return found
+        if text.endswith(TEMPLATE_SUFFIX):
+            content = Template(content.decode("utf-8")).substitute(placeholders).encode("utf-8")
+        package[Path(text.removesuffix(TEMPLATE_SUFFIX))] = content
+    return package
 
 
-def _files(folder: Traversable, below: Path = Path()) -> Iterator[tuple[Path, Traversable]]:
+def _files(folder: Traversable, parent: Path = Path()) -> Iterator[tuple[Path, Traversable]]:
+    """Yield each file below a folder, with its path relative to the folder."""
     for item in sorted(folder.iterdir(), key=lambda item: item.name):
         if item.is_dir():
-            yield from _files(item, below / item.name)
+            yield from _files(item, parent / item.name)
         else:
-            yield below / item.name, item
+            yield parent / item.name, item
 
 
 def write_folder(folder: Path, content: dict[Path, bytes]) -> None:

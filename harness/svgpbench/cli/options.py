@@ -28,7 +28,7 @@ class Device(StrEnum):
 
 ExperimentName: TypeAlias = Annotated[
     str,
-    typer.Argument(metavar="EXPERIMENT", help="A shipped experiment, or a .toml file of your own."),
+    typer.Argument(metavar="EXPERIMENT", help="Shipped experiment, or a .toml file of your own."),
 ]
 PresetName: TypeAlias = Annotated[
     str | None, typer.Option("--preset", help="Size of the experiment, such as quick or paper.")
@@ -38,9 +38,33 @@ ResultsFolder: TypeAlias = Annotated[
 ]
 Backends: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--backend", metavar="NAME[:MODE]", help="Repeat for several."),
+    typer.Option(
+        "--backend",
+        metavar="NAME[:MODE]",
+        help="Backend, with a mode or without; repeat for several.",
+    ),
 ]
 OnDevice: TypeAlias = Annotated[
     Device, typer.Option("--device", help="Device that backends compute on.")
+]
+KernelName: TypeAlias = Annotated[str, typer.Option("--kernel", help="Kernel of the model.")]
+LikelihoodName: TypeAlias = Annotated[
+    str, typer.Option("--likelihood", help="Likelihood of the model.")
+]
+PlanProblems: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--problem", help="Problem of the plan; repeat for several.")
+]
+FromRecords: TypeAlias = Annotated[
+    bool, typer.Option("--from-records", help="Show the existing records and run nothing.")
+]
+Jobs: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--jobs", help="Number of workers at a time; as many as fit by default."),
+]
+DaskAddress: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--dask", metavar="ADDRESS", help="Address of a Dask scheduler whose workers compute."
+    ),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from svgpbench.cli.options import RESULTS, Backends, ExperimentName, PresetName, ResultsFolder
-from svgpbench.cli.table import OfKind, check_one_name, collected_records
+from svgpbench.cli.table import KindName, check_one_name, collected_records
 from svgpbench.errors import UserError
 from svgpbench.experiments import FigureEntry, load_experiment
 from svgpbench.plugins import FIGURES
@@ -21,16 +21,19 @@ def plot_command(
     results: ResultsFolder = RESULTS,
     backend: Backends = None,
     figure: Annotated[
-        str | None, typer.Option("--figure", metavar="NAME", help="One of those that are declared.")
+        str | None,
+        typer.Option("--figure", metavar="NAME", help="Name of a declared figure; all by default."),
     ] = None,
-    kind: OfKind = None,
+    kind: KindName = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="A .png, .pdf or .svg file.")
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="File of the figure: .png, .pdf or .svg."),
     ] = None,
 ) -> None:
     """Draw the figures that an experiment declares; print their captions."""
     from svgpbench.output.figure import check_figure_path, draw_figure
     from svgpbench.output.figure_and_table_types import FigureKind, entries_of, kind_of
+    from svgpbench.results.unsettled import unsettled_note
 
     declared = load_experiment(experiment)
     default = FigureEntry(name="convergence")
@@ -48,5 +51,7 @@ def plot_command(
         check_figure_path(path)
     kinds: list[FigureKind] = [kind_of(FIGURES, entry, declared) for entry in entries]
     collected = collected_records(declared, preset, results, backend)
-    for path, one in zip(paths, kinds, strict=True):
-        typer.echo(f"{path}\n{draw_figure(collected, path, one)}")
+    for path, figure_kind in zip(paths, kinds, strict=True):
+        typer.echo(f"{path}\n{draw_figure(collected, path, figure_kind)}")
+    if note := unsettled_note(collected.records):
+        typer.echo(note)

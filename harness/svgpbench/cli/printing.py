@@ -26,15 +26,15 @@ def show(*parts: Table | BuiltTable | str, notes: Iterable[str | Styled] = ()) -
 
     Tables are as wide as the terminal or `COLUMNS`, and `WIDTH` in a file or a pipe.
     """
-    console = Console(markup=False, emoji=False, highlight=False)  # names of users are no markup
+    console = Console(markup=False, emoji=False, highlight=False)  # names may contain brackets
     if not (console.is_terminal or os.environ.get("COLUMNS")):
         console.width = WIDTH
-    for place, part in enumerate(parts):
-        if place:
+    for index, part in enumerate(parts):
+        if index:
             console.print()
         console.print(part)
-    for place, note in enumerate(notes):
-        if place == 0 and parts:
+    for index, note in enumerate(notes):
+        if index == 0 and parts:
             console.print()
         text, style = note if isinstance(note, Styled) else (note, "dim")
         console.print(Text(text, style=style), soft_wrap=True)

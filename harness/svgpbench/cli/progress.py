@@ -81,6 +81,7 @@ def _usual_metrics(record: Record) -> Iterator[str]:
 
 
 def _print_line(console: Console, event: Event) -> None:
+    """Print one line for an event. The start of a cell prints nothing."""
     from svgpbench.runs.events import Finished, Noticed, Planned, SetAside
 
     text = None
@@ -93,7 +94,7 @@ def _print_line(console: Console, event: Event) -> None:
     elif isinstance(event, Finished):
         record = event.record
         ended = ", ".join([record.status, *_usual_metrics(record)])
-        by = " (by another run on this folder)" if event.elsewhere else ""
-        text = f"[{event.done}/{event.total}] {cell_title(record.config)}: {ended}{by}"
+        runner = " (by another run on this folder)" if event.elsewhere else ""
+        text = f"[{event.done}/{event.total}] {cell_title(record.config)}: {ended}{runner}"
     if text is not None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)

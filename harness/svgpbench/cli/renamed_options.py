@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 RENAMED: Final = {
     "learn": {"--out": "--figure"},
-    "scaling": {
-        "--N": "--n",
-        "--b": "--batch",
-        "--from-record": "--load",
-    },
+    "scaling": {"--N": "--n", "--b": "--batch", "--from-record": "--load"},
     "speed": {"--from-records": "--load"},
     "survive": {"--limit": "--timeout", "--out": "--figure"},
 }
@@ -22,11 +18,8 @@ RENAMED: Final = {
 def with_new_names(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with today's names of options, and warn on stderr of each old one."""
     command = next((word for word in arguments if not word.startswith("-")), "")
-    return list(_renamed(command, arguments))
-
-
-def _renamed(command: str, arguments: Sequence[str]) -> Iterator[str]:
     new_names = RENAMED.get(command, {})
+    words = []
     for argument in arguments:
         name, equals, value = argument.partition("=")
         if new := new_names.get(name):
@@ -35,4 +28,5 @@ def _renamed(command: str, arguments: Sequence[str]) -> Iterator[str]:
                 "the next version does not know the old name",
                 file=sys.stderr,
             )
-        yield f"{new_names.get(name, name)}{equals}{value}"
+        words.append(f"{new_names.get(name, name)}{equals}{value}")
+    return words

@@ -19,7 +19,9 @@ def report_command(
     *,
     paper: Annotated[
         list[str] | None,
-        typer.Option("--paper", metavar="NAME", help="Repeat for several; all by default."),
+        typer.Option(
+            "--paper", metavar="NAME", help="Name of a paper; repeat for several. All by default."
+        ),
     ] = None,
     results: ResultsFolder = RESULTS,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the pages.")] = OUT,
@@ -35,10 +37,10 @@ def report_command(
     from svgpbench.papers.reproduction import all_of
     from svgpbench.site.building import build_site
 
-    chosen = [all_of(load_paper(name)) for name in (paper or paper_folders())]
+    selections = [all_of(load_paper(name)) for name in (paper or paper_folders())]
     tell("claims")
-    with judged_and_drawn(chosen, results) as (judged, frame_of):
-        claims = [(of, one) for of, several in judged for one in several]
+    with judged_and_drawn(selections, results) as (judged, frame_of):
+        claims = [(owner, claim) for owner, owned in judged for claim in owned]
         built = build_site(claims, results, out, tell, frame_of)
     for line in built.left_out:
         typer.echo(f"warning: left out: {line}", err=True)

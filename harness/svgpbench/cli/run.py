@@ -11,14 +11,17 @@ from typing import Annotated
 
 import typer
 
-from svgpbench.cli.clusters import Where, crew_at, print_job_script
+from svgpbench.cli.clusters import ClusterOptions, cluster_executor, print_job_script
+from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
 from svgpbench.cli.options import (
     RESULTS,
     AsJson,
     Backends,
+    DaskAddress,
     Device,
     Dtype,
     ExperimentName,
+    Jobs,
     PresetName,
     ResultsFolder,
 )
@@ -26,13 +29,11 @@ from svgpbench.cli.printing import print_json
 from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, Selection, load_experiment
-from svgpbench.experiments.identity import Identity
 from svgpbench.experiments.resolve import DEFAULT_PRESET
 from svgpbench.results.records import Record
 from svgpbench.runs.planned import checked_cells
 from svgpbench.training.checkpoints import EVERY_S
 
-FAILED, INTERRUPTED = 1, 130
 MOST_FAILURES_SHOWN = 20
 
 
@@ -42,25 +43,28 @@ def run_command(
     preset: PresetName = None,
     backend: Backends = None,
     method: Annotated[
-        list[str] | None, typer.Option("--method", help="A label or name; repeat for several.")
+        list[str] | None,
+        typer.Option("--method", help="Label or name of a method; repeat for several."),
     ] = None,
     dataset: Annotated[
-        list[str] | None, typer.Option("--dataset", help="Repeat for several.")
+        list[str] | None, typer.Option("--dataset", help="Name of a data set; repeat for several.")
     ] = None,
     seed: Annotated[
-        list[int] | None, typer.Option("--seed", min=0, help="Repeat for several.")
+        list[int] | None, typer.Option("--seed", min=0, help="Random seed; repeat for several.")
     ] = None,
     shard: Annotated[
         str | None,
         typer.Option("--shard", metavar="I/N", help="Run only the I-th of N equal parts."),
     ] = None,
-    dtype: Annotated[Dtype | None, typer.Option("--dtype")] = None,
-    device: Annotated[Device | None, typer.Option("--device")] = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", help="Workers at a time; as many as fit by default.")
+    dtype: Annotated[
+        Dtype | None, typer.Option("--dtype", help="Floating-point type of the backends.")
     ] = None,
+    device: Annotated[
+        Device | None, typer.Option("--device", help="Device that backends compute on.")
+    ] = None,
+    jobs: Jobs = None,
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="Threads of a worker.")
+        int | None, typer.Option("--threads", min=1, help="Number of threads per worker.")
     ] = None,
     timeout: Annotated[
         float | None, typer.Option("--timeout", metavar="S", help="Seconds that a cell may take.")
@@ -76,12 +80,9 @@ def run_command(
     checkpoint: Annotated[
         float, typer.Option("--checkpoint", metavar="S", help="Seconds between checkpoints.")
     ] = EVERY_S,
-    dask: Annotated[
-        str | None,
-        typer.Option("--dask", metavar="ADDRESS", help="Compute on the workers of this scheduler."),
-    ] = None,
-    slurm: Annotated[bool, typer.Option("--slurm", help="Compute in jobs of Slurm.")] = False,
-    pbs: Annotated[bool, typer.Option("--pbs", help="Compute in jobs of PBS.")] = False,
+    dask: DaskAddress = None,
+    slurm: Annotated[bool, typer.Option("--slurm", help="Compute in Slurm jobs.")] = False,
+    pbs: Annotated[bool, typer.Option("--pbs", help="Compute in PBS jobs.")] = False,
     cluster: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,22 +92,23 @@ def run_command(
         ),
     ] = None,
     job_script: Annotated[
-        bool, typer.Option("--job-script", help="Print the job that would be submitted.")
+        bool, typer.Option("--job-script", help="Print the job script and submit nothing.")
     ] = False,
     results: ResultsFolder = RESULTS,
     force: Annotated[bool, typer.Option("--force", help="Run finished cells again.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment; finished cells are kept."""
+    from svgpbench.results.store import records_of
     from svgpbench.runs.events import Noticed
     from svgpbench.runs.pool import run_cells
-    from svgpbench.runs.shards import Shard
+    from svgpbench.runs.shards import CellShard
 
-    where = Where(dask, slurm, pbs, cluster or ())
-    where.check(jobs)
+    cluster_options = ClusterOptions(dask, slurm, pbs, cluster or ())
+    cluster_options.check(jobs)
     if job_script:
-        return print_job_script(where)
-    part = None if shard is None else Shard.parse(shard)
+        return print_job_script(cluster_options)
+    part = None if shard is None else CellShard.parse(shard)
     selection = Selection(
         backends=backend or (),
         methods=method or (),
@@ -127,23 +129,25 @@ def run_command(
     if part:
         cells = part.select(cells)
     _check_writable(results)
-    held = None if memory is None else memory * 2**30
+    memory_bytes = None if memory is None else memory * 2**30
     with (
         reporter() as on_event,
-        crew_at(where, timeout, held, lambda line: on_event(Noticed(line))) as executor,
+        cluster_executor(
+            cluster_options, timeout, memory_bytes, lambda line: on_event(Noticed(line))
+        ) as executor,
     ):
         summary = run_cells(
             cells,
             results=results,
             jobs=jobs,
             timeout=timeout,
-            memory=held,
+            memory=memory_bytes,
             checkpoint_every=checkpoint,
             force=force,
             on_event=on_event,
             executor=executor,
         )
-    records = records_of(summary.cells, results)
+    records = records_of(results, summary.cells).records
     following = _next_command(experiment, declared, preset, selection, results)
     if as_json:
         _print_json(records, summary.resumed, summary.interrupted, following)
@@ -162,15 +166,8 @@ def failed(records: Sequence[Record]) -> bool:
 
     A cell is skipped if its backend does not support it.
     """
-    ended = {record.status for record in records}
-    return not ended <= {"ok", "skipped"} or ended == {"skipped"}
-
-
-def records_of(cells: Sequence[Identity], results: Path) -> list[Record]:
-    """Return the existing records of these cells, from this run or an earlier one."""
-    from svgpbench.results import store
-
-    return store.records_of(results, cells).records
+    statuses = {record.status for record in records}
+    return not statuses <= {"ok", "skipped"} or statuses == {"skipped"}
 
 
 def _check_writable(results: Path) -> None:
@@ -188,6 +185,7 @@ def _check_writable(results: Path) -> None:
 def _next_command(
     name: str, experiment: Experiment, preset: str | None, selection: Selection, results: Path
 ) -> str:
+    """Return the command that prints the table of these records."""
     words = ["svgpbench", "table", name]
     # A selection may have cells outside the preset. The table of the preset would omit them.
     if selection == Selection() and (preset or DEFAULT_PRESET in experiment.presets):
@@ -198,19 +196,29 @@ def _next_command(
 
 
 def _print_summary(records: list[Record], resumed: int, elsewhere: int) -> None:
+    from svgpbench.experiments.leaks import leak_notes
+    from svgpbench.results.unsettled import unsettled_note
+
     counts = ", ".join(f"{n} {status}" for status, n in _counts(records).items())
-    others = [f"{resumed} from earlier runs"] if resumed else []
-    others += [f"{elsewhere} from another run on this folder"] if elsewhere else []
-    named = f" ({', '.join(others)})" if others else ""
-    typer.echo(f"{len(records)} cells: {counts or 'none finished'}{named}")
+    sources = [f"{resumed} from earlier runs"] if resumed else []
+    sources += [f"{elsewhere} from another run on this folder"] if elsewhere else []
+    note = f" ({', '.join(sources)})" if sources else ""
+    typer.echo(f"{len(records)} cells: {counts or 'none finished'}{note}")
     failures = [record for record in records if record.status != "ok"]
     for record in failures[:MOST_FAILURES_SHOWN]:
         typer.echo(f"  {cell_title(record.config)}: {record.status}: {record.message}")
     if len(failures) > MOST_FAILURES_SHOWN:
         typer.echo(f"  and {len(failures) - MOST_FAILURES_SHOWN} more; --json lists all")
+    if note := unsettled_note(records):
+        typer.echo(note)
+    for leak in leak_notes(record.config.data for record in records):
+        typer.echo(leak)
 
 
 def _print_json(records: list[Record], resumed: int, interrupted: bool, following: str) -> None:
+    from svgpbench.experiments.leaks import leak_notes
+    from svgpbench.results.unsettled import unsettled
+
     failures = [
         {
             "cell_id": record.cell_id,
@@ -227,6 +235,12 @@ def _print_json(records: list[Record], resumed: int, interrupted: bool, followin
         "from_earlier_runs": resumed,
         "interrupted": interrupted,
         "failures": failures,
+        "unsettled": [
+            {"cell_id": record.cell_id, "cell": cell_title(record.config), "message": moved}
+            for record in records
+            if (moved := unsettled(record))
+        ],
+        "leaks": list(leak_notes(record.config.data for record in records)),
         "next": following,
     }
     print_json(content)

@@ -15,11 +15,10 @@ from svgpbench.benchmarks.scaling.tables import exponent_table, prediction_table
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
 from svgpbench.benchmarks.timing.problems import Shape
 from svgpbench.benchmarks.timing.record_files import read_report, write_report
+from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
 from svgpbench.cli.options import AsJson, Device, OnDevice
 from svgpbench.cli.printing import print_json, show, tell
 from svgpbench.cli.timing_options import (
-    FAILED,
-    INTERRUPTED,
     MaxOtherCores,
     RecordFile,
     Repeats,
@@ -38,20 +37,38 @@ TEN_GIGABIT = 1.25e9
 def scaling_command(
     *,
     backend: Annotated[
-        str | None, typer.Option("--backend", metavar="NAME[:MODE]", help="The first by default.")
+        str | None,
+        typer.Option(
+            "--backend",
+            metavar="NAME[:MODE]",
+            help="Backend, with a mode or without; the first installed one by default.",
+        ),
     ] = None,
-    method: Annotated[str, typer.Option("--method", help="A name of `list methods`.")] = "t-svgp",
+    method: Annotated[
+        str, typer.Option("--method", help="Name of a method; see `svgpbench list methods`.")
+    ] = "t-svgp",
     likelihood: Annotated[
-        str, typer.Option("--likelihood", help="gaussian, bernoulli-probit or softmax.")
+        str, typer.Option("--likelihood", help="Likelihood: gaussian, bernoulli-probit or softmax.")
     ] = "gaussian",
-    N: Annotated[int, typer.Option("--n", help="Rows of the data, at the centre.")] = 100_000,
-    M: Annotated[int, typer.Option("--M", help="Inducing points.")] = 256,
-    b: Annotated[int, typer.Option("--batch", help="Rows of a batch.")] = 1024,
-    P: Annotated[int, typer.Option("--P", help="Latent functions, of softmax.")] = 8,
-    D: Annotated[int, typer.Option("--D", help="Input dimensions.")] = 16,
+    N: Annotated[
+        int, typer.Option("--n", help="Number of rows of the data; the middle of its sizes.")
+    ] = 100_000,
+    M: Annotated[
+        int, typer.Option("--M", help="Number of inducing points; the middle of its sizes.")
+    ] = 256,
+    b: Annotated[
+        int, typer.Option("--batch", help="Number of rows per batch; the middle of its sizes.")
+    ] = 1024,
+    P: Annotated[
+        int,
+        typer.Option("--P", help="Number of latent functions of softmax; the middle of its sizes."),
+    ] = 8,
+    D: Annotated[int, typer.Option("--D", help="Number of inputs; the middle of its sizes.")] = 16,
     axis: Annotated[
         list[str] | None,
-        typer.Option("--axis", help=f"{', '.join(AXES)}; repeat for several; all by default."),
+        typer.Option(
+            "--axis", help=f"Size to vary: {', '.join(AXES)}; repeat for several. All by default."
+        ),
     ] = None,
     rungs: Annotated[
         int, typer.Option("--rungs", help="Number of sizes per axis, each twice the one before.")
@@ -60,21 +77,30 @@ def scaling_command(
     threads: Threads = None,
     device: OnDevice = Device.cpu,
     max_other_cores: MaxOtherCores = MAX_OTHER_CORES,
-    rows: Annotated[int, typer.Option("--rows", min=1, help="N to predict.")] = 10**9,
+    rows: Annotated[
+        int, typer.Option("--rows", min=1, help="Number of rows for which times are predicted.")
+    ] = 10**9,
     workers: Annotated[
-        list[int] | None, typer.Option("--workers", min=1, help="k to predict; repeat for several.")
+        list[int] | None,
+        typer.Option(
+            "--workers",
+            min=1,
+            help="Number of workers for which times are predicted; repeat for several.",
+        ),
     ] = None,
     network: Annotated[
-        float, typer.Option("--network", help="Bytes/s between two workers.")
+        float, typer.Option("--network", help="Network speed between two workers, in bytes/s.")
     ] = TEN_GIGABIT,
     out: RecordFile = None,
     figure: Annotated[
         Path | None,
-        typer.Option("--figure", metavar="FILE", help="Draw it: a .png, .pdf or .svg file."),
+        typer.Option("--figure", metavar="FILE", help="File for the figure: .png, .pdf or .svg."),
     ] = None,
     load: Annotated[
         Path | None,
-        typer.Option("--load", metavar="FILE", help="Show a record of --out instead of timing."),
+        typer.Option(
+            "--load", metavar="FILE", help="Record of an earlier --out to show, instead of timing."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -86,12 +112,12 @@ def scaling_command(
     if load is not None:
         report = read_report(load, "scaling", ScalingReport.from_json)
     else:
-        several = likelihood == "softmax"
+        multiclass = likelihood == "softmax"
         report = run_scaling(
-            Shape(likelihood, N, D, M, b, 16, P if several else 1, SAMPLES if several else 0),
+            Shape(likelihood, N, D, M, b, 16, P if multiclass else 1, SAMPLES if multiclass else 0),
             backend or next(name for name in frameworks() if framework_missing(name) is None),
             method,
-            axis or [name for name in AXES if several or name != "P"],
+            axis or [name for name in AXES if multiclass or name != "P"],
             rungs,
             repeats,
             threads or default_threads(),
@@ -116,6 +142,7 @@ def scaling_command(
 
 
 def _print(report: ScalingReport, N: int, workers: list[int], network: float) -> None:
+    """Print exponents, predictions for `N` rows, and checks of the predictions on smaller batches."""
     settings = report.speed.settings
     title = f"{settings['method']}, {settings['backend']}, {report.centre.likelihood}"
     checks = [

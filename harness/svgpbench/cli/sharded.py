@@ -5,35 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from svgpbench.cli.clusters import Where, dask_client
-from svgpbench.cli.options import AsJson
+from svgpbench.cli.clusters import ClusterOptions, dask_client
+from svgpbench.cli.options import AsJson, DaskAddress, KernelName, LikelihoodName
 from svgpbench.cli.printing import print_json
 from svgpbench.errors import UserError
 from svgpbench.output.number_formats import in_bytes
 
 if TYPE_CHECKING:
-    from svgpbench.runs.sharded.climb import Step
+    from svgpbench.runs.sharded.climb import ShardedStep
     from svgpbench.runs.sharded.workers import Workers
 
 
 def sharded_command(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A Parquet file.")],
-    target: Annotated[str, typer.Option("--target", metavar="COLUMN")],
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="Parquet file with the rows.")],
+    target: Annotated[str, typer.Option("--target", metavar="COLUMN", help="Column to predict.")],
     *,
     feature: Annotated[
-        list[str] | None, typer.Option("--feature", help="Repeat; every other column by default.")
+        list[str] | None,
+        typer.Option(
+            "--feature", help="Input column; repeat for several. Every other column by default."
+        ),
     ] = None,
-    inducing: Annotated[int, typer.Option("--inducing", min=1, metavar="M")] = 256,
-    kernel: Annotated[str, typer.Option("--kernel")] = "matern52",
-    lengthscale: Annotated[float, typer.Option("--lengthscale")] = 1.0,
-    likelihood: Annotated[str, typer.Option("--likelihood")] = "gaussian",
-    iterations: Annotated[int, typer.Option("--iterations", min=1, help="E-steps.")] = 1,
-    rate: Annotated[float, typer.Option("--rate", help="Rate of the E-steps.")] = 1.0,
-    backend: Annotated[str, typer.Option("--backend", metavar="NAME[:MODE]")] = "numpy",
+    inducing: Annotated[
+        int, typer.Option("--inducing", min=1, metavar="M", help="Number of inducing points.")
+    ] = 256,
+    kernel: KernelName = "matern52",
+    lengthscale: Annotated[
+        float, typer.Option("--lengthscale", help="Lengthscale of the kernel, above 0.")
+    ] = 1.0,
+    likelihood: LikelihoodName = "gaussian",
+    iterations: Annotated[int, typer.Option("--iterations", min=1, help="Number of E-steps.")] = 1,
+    rate: Annotated[float, typer.Option("--rate", help="Step size of the E-steps, above 0.")] = 1.0,
+    backend: Annotated[
+        str, typer.Option("--backend", metavar="NAME[:MODE]", help="Backend that computes.")
+    ] = "numpy",
     shard_rows: Annotated[
         int,
         typer.Option(
@@ -42,12 +51,7 @@ def sharded_command(
             help="Least number of rows per shard; shards are whole row groups.",
         ),
     ] = 100_000,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            "--dask", metavar="ADDRESS", help="Address of a Dask scheduler whose workers compute."
-        ),
-    ] = None,
+    dask: DaskAddress = None,
     devices: Annotated[
         int,
         typer.Option(
@@ -56,7 +60,9 @@ def sharded_command(
             help="Number of devices of this machine to use in parallel; jax only.",
         ),
     ] = 1,
-    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Random seed of the inducing points.")
+    ] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Take E-steps of t-SVGP on all rows of a table, a shard at a time, and say the bound after each."""
@@ -86,7 +92,7 @@ def sharded_command(
             iterations=iterations,
             rate=rate,
             seed=seed,
-            on_step=(lambda step: None) if as_json else _say,
+            on_step=(lambda step: None) if as_json else _print_step,
         )
     if as_json:
         print_json({"rows": run.rows, "shards": len(shards), "steps": run.steps})
@@ -94,9 +100,9 @@ def sharded_command(
         typer.echo(f"{run.rows} rows in {len(shards)} shards; the last pass evaluates")
 
 
-def _say(step: Step) -> None:
-    held = in_bytes(step.peak_memory_bytes)
-    typer.echo(f"ELBO {step.bound:.10g}, {step.seconds:.3g} s, a worker held at most {held}")
+def _print_step(step: ShardedStep) -> None:
+    memory = in_bytes(step.peak_memory_bytes)
+    typer.echo(f"ELBO {step.bound:.10g}, {step.seconds:.3g} s, a worker held at most {memory}")
 
 
 @contextmanager
@@ -108,7 +114,6 @@ def _workers(dask: str | None, devices: int) -> Iterator[Workers]:
         return
     if devices > 1:
         raise UserError("--devices are this machine's, --dask another's: give one of them")
-    Where(dask, slurm=False, pbs=False, cluster=()).check(None)
+    ClusterOptions(dask, slurm=False, pbs=False, cluster=()).check(None)
     with dask_client(dask) as client:
-        found: Any = client
-        yield workers.OnDask(found)
+        yield workers.OnDask(client)

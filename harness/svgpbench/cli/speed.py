@@ -15,12 +15,11 @@ from svgpbench.benchmarks.timing.floor_run import add_floor
 from svgpbench.benchmarks.timing.peers import locate_peers
 from svgpbench.benchmarks.timing.problems import FAMILIES, TIMED
 from svgpbench.benchmarks.timing.record_files import write_report
+from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
 from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
 from svgpbench.cli.printing import print_json, tell
 from svgpbench.cli.speed_records import draw_roofline, print_report, show_records
 from svgpbench.cli.timing_options import (
-    FAILED,
-    INTERRUPTED,
     MaxOtherCores,
     RecordFile,
     Repeats,
@@ -39,16 +38,19 @@ def speed_command(
         list[str] | None,
         typer.Option(
             "--problem",
-            help=f"{', '.join(TIMED)}, or {ANY_M}; repeat for several.",
+            help=f"Problem: {', '.join(TIMED)}, or {ANY_M}; repeat for several.",
         ),
     ] = None,
     backend: Backends = None,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", help="A name of `list methods`; repeat for several."),
+        typer.Option(
+            "--method", help="Name of a method (see `svgpbench list methods`); repeat for several."
+        ),
     ] = None,
     step: Annotated[
-        list[str] | None, typer.Option("--step", help=f"{', '.join(STEPS)}; repeat for several.")
+        list[str] | None,
+        typer.Option("--step", help=f"Step: {', '.join(STEPS)}; repeat for several."),
     ] = None,
     peers: Annotated[
         bool,
@@ -59,12 +61,12 @@ def speed_command(
         typer.Option(
             "--peer",
             metavar="NAME[@PATH]",
-            help=f"{', '.join(plugins(PEERS))}; with a wheel or source folder, that candidate too.",
+            help=f"Peer library: {', '.join(plugins(PEERS))}; @PATH adds a candidate: a wheel or folder.",
         ),
     ] = None,
     peer_python: Annotated[
         str | None,
-        typer.Option("--peer-python", metavar="PATH", help="Python that has the peer."),
+        typer.Option("--peer-python", metavar="PATH", help="Python interpreter that has the peer."),
     ] = None,
     repeats: Repeats = 9,
     threads: Threads = None,
@@ -77,11 +79,17 @@ def speed_command(
     as_json: AsJson = False,
     load: Annotated[
         list[Path] | None,
-        typer.Option("--load", metavar="FILE", help="Print a record of --out; repeat for several."),
+        typer.Option(
+            "--load",
+            metavar="FILE",
+            help="Record of an earlier --out to print; repeat for several.",
+        ),
     ] = None,
     roofline: Annotated[
         Path | None,
-        typer.Option("--roofline", metavar="FILE", help="Draw it: a .png, .pdf or .svg file."),
+        typer.Option(
+            "--roofline", metavar="FILE", help="File for a roofline figure: .png, .pdf or .svg."
+        ),
     ] = None,
 ) -> None:
     """Time the steps of training, next to peer libraries and to the least that their arithmetic takes."""

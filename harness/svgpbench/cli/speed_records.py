@@ -31,9 +31,9 @@ def show_records(paths: Sequence[Path], roofline: Path | None) -> None:
     if roofline is not None:
         draw_roofline(list(reports.values()), roofline)
         return
-    for place, (path, report) in enumerate(reports.items()):
+    for index, (path, report) in enumerate(reports.items()):
         if len(reports) > 1:
-            typer.echo(f"{'' if place == 0 else chr(10)}{path}")
+            typer.echo(f"{chr(10) if index else ''}{path}")
         print_report(report)
 
 

@@ -2,62 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from svgpbench.benchmarks.stability import records
-from svgpbench.benchmarks.stability.libraries import LIBRARIES, chosen, locate_libraries
+from svgpbench.benchmarks.stability.libraries import LIBRARIES, locate_libraries, select
 from svgpbench.benchmarks.stability.map import draw_map, tables
 from svgpbench.benchmarks.stability.plan import SHIPPED, cells_of, read_plan
 from svgpbench.benchmarks.stability.records import StabilityRecord
 from svgpbench.benchmarks.stability.run import run_cells
-from svgpbench.cli.options import RESULTS, ResultsFolder
+from svgpbench.cli.exit_codes import FAILED
+from svgpbench.cli.options import RESULTS, FromRecords, PlanProblems, ResultsFolder
 from svgpbench.cli.printing import show, tell
 from svgpbench.errors import UserError
 from svgpbench.output.figure import check_figure_path
-
-NO_VERDICT = 1
 
 
 def survive_command(
     *,
     library: Annotated[
         list[str] | None,
-        typer.Option("--library", help=f"{', '.join(LIBRARIES)}; repeat for several."),
+        typer.Option("--library", help=f"Library: {', '.join(LIBRARIES)}; repeat for several."),
     ] = None,
-    problem: Annotated[
-        list[str] | None,
-        typer.Option("--problem", help="A problem of the plan; repeat for several."),
-    ] = None,
+    problem: PlanProblems = None,
     python: Annotated[
         list[str] | None,
-        typer.Option("--python", metavar="LIBRARY=PATH", help="Python that has a library."),
+        typer.Option(
+            "--python",
+            metavar="LIBRARY=PATH",
+            help="Python interpreter that has a library; repeat for several.",
+        ),
     ] = None,
     plan: Annotated[
-        Path, typer.Option("--plan", metavar="FILE", help="Cuts and problems of your own (TOML).")
+        Path,
+        typer.Option(
+            "--plan", metavar="FILE", help="Plan file of your own (TOML): problems and cuts."
+        ),
     ] = SHIPPED,
     results: ResultsFolder = RESULTS / "survival",
-    from_records: Annotated[
-        bool, typer.Option("--from-records", help="Run nothing; show what is recorded.")
-    ] = False,
+    from_records: FromRecords = False,
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="S", min=1, help="Seconds that a cell may take.")
     ] = 600.0,
     figure: Annotated[
-        Path | None, typer.Option("--figure", metavar="FILE", help="Draw the map as well.")
+        Path | None, typer.Option("--figure", metavar="FILE", help="File for a figure of the map.")
     ] = None,
 ) -> None:
     """Map which natural gradients live through a thousand steps, and where and of what others die."""
     if figure is not None:
         check_figure_path(figure)
     declared = read_plan(plan)
-    problems = chosen("problem of the plan", problem, declared.problems)
-    shown = chosen("library", library, LIBRARIES)
+    problems = select("problem of the plan", problem, declared.problems)
+    shown = select("library", library, LIBRARIES)
     if not from_records:
-        pythons = locate_libraries(library, _pythons(python or ()), declared.backend)
-        shown = list(pythons)
+        interpreters = locate_libraries(library, _interpreters(python or ()), declared.backend)
+        shown = list(interpreters)
     cells = [
         cell
         for cell in cells_of(declared, {x: tuple(LIBRARIES[x].methods) for x in shown}, problems)
@@ -67,13 +69,13 @@ def survive_command(
         run_cells(
             declared,
             cells,
-            pythons,
+            interpreters,
             results,
             timeout,
-            on_end=lambda record: tell(f"{record.cell.title}: {words(record)}"),
+            on_end=lambda record: tell(f"{record.cell.title}: {_end_in_words(record)}"),
         )
-    found = records.read(results)
-    ended = {cell: found[cell] for cell in cells if cell in found}
+    recorded = records.read(results)
+    ended = {cell: recorded[cell] for cell in cells if cell in recorded}
     if not ended:
         raise UserError(
             f"no record of these cells in {results}; leave --from-records out to run them"
@@ -82,26 +84,26 @@ def survive_command(
     if figure is not None:
         draw_map(declared, ended, figure)
     if any(record.end in records.NO_VERDICT for record in ended.values()):
-        raise typer.Exit(NO_VERDICT)
+        raise typer.Exit(FAILED)
 
 
-def words(record: StabilityRecord) -> str:
+def _end_in_words(record: StabilityRecord) -> str:
     """Return the end of a run in words, for a line of progress."""
     if record.lived:
         return f"lived {record.step} steps"
     how = "no verdict," if record.end in records.NO_VERDICT else "died at"
-    return f"{how} step {record.step}: {record.end}" + (
-        f" ({record.message})" if record.message else ""
-    )
+    message = f" ({record.message})" if record.message else ""
+    return f"{how} step {record.step}: {record.end}{message}"
 
 
-def _pythons(given: list[str] | tuple[()]) -> dict[str, str]:
-    found = {}
-    for text in given:
-        name, is_one, path = text.partition("=")
-        if not is_one or not path:
+def _interpreters(texts: Iterable[str]) -> dict[str, str]:
+    """Parse `LIBRARY=PATH` options into the path of the interpreter of each library."""
+    paths = {}
+    for text in texts:
+        library, _, path = text.partition("=")
+        if not path:
             raise UserError(
                 f"--python {text}: write LIBRARY=PATH, such as gpflow=/envs/gpflow/bin/python"
             )
-        found[name] = path
-    return found
+        paths[library] = path
+    return paths

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from svgpbench.results.collect import Collected
 
 
-OfKind: TypeAlias = Annotated[
+KindName: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--kind", metavar="KIND", help="Kind of table or figure that the file does not declare."
@@ -41,13 +41,16 @@ def table_command(
     results: ResultsFolder = RESULTS,
     backend: Backends = None,
     table: Annotated[
-        str | None, typer.Option("--table", metavar="NAME", help="One of those that are declared.")
+        str | None,
+        typer.Option("--table", metavar="NAME", help="Name of a declared table; all by default."),
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", help="A column; repeat for several. Replaces those declared."),
+        typer.Option(
+            "--metric", help="Metric to show instead of the declared ones; repeat for several."
+        ),
     ] = None,
-    kind: OfKind = None,
+    kind: KindName = None,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
@@ -55,6 +58,7 @@ def table_command(
     """Print the final numbers of an experiment, in the tables that it declares."""
     if as_json + as_csv + as_markdown > 1:
         raise UserError("--json, --csv and --markdown exclude each other; give one")
+    from svgpbench.experiments.leaks import leak_notes
     from svgpbench.output.figure_and_table_types import TableKind, entries_of, kind_of
 
     declared = load_experiment(experiment)
@@ -75,11 +79,15 @@ def table_command(
     kinds: list[TableKind] = [kind_of(TABLES, entry, declared) for entry in entries]
     collected = collected_records(declared, preset, results, backend)
     titles = tuple(dict.fromkeys(record.config.backend.title for record in collected.records))
-    for place, one in enumerate(kinds):
-        if place:
+    form = "json" if as_json else "csv" if as_csv else "markdown" * as_markdown
+    for index, table_kind in enumerate(kinds):
+        if index:
             typer.echo()
-        built = one.build(collected, backends=titles if backend else ())
-        _print_table(built, "json" if as_json else "csv" if as_csv else "markdown" * as_markdown)
+        built = table_kind.build(collected, backends=titles if backend else ())
+        _print_table(built, form)
+    if not form:
+        for leak in leak_notes(record.config.data for record in collected.records):
+            typer.echo(leak)
 
 
 def _print_table(table: BuiltTable, form: str) -> None:

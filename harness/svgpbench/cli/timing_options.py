@@ -9,15 +9,13 @@ import typer
 
 from svgpbench.runs.cores import usable_cores
 
-FAILED, INTERRUPTED = 1, 130
-
 Repeats: TypeAlias = Annotated[
     int, typer.Option("--repeats", min=1, help="Number of clean rounds per cell.")
 ]
 Threads: TypeAlias = Annotated[
     int | None,
     typer.Option(
-        "--threads", min=1, help="Threads per process; 2 by default if there are 2 cores."
+        "--threads", min=1, help="Number of threads per process; 2 by default if there are 2 cores."
     ),
 ]
 MaxOtherCores: TypeAlias = Annotated[
@@ -27,7 +25,7 @@ MaxOtherCores: TypeAlias = Annotated[
     ),
 ]
 RecordFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE", help="Write a JSON record.")
+    Path | None, typer.Option("--out", metavar="FILE", help="File for a JSON record.")
 ]
 
 

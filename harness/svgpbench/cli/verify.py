@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
+from svgpbench.cli.exit_codes import FAILED
+from svgpbench.cli.options import RESULTS, AsJson, Jobs, ResultsFolder
 from svgpbench.cli.printing import print_json, show
 from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.errors import UserError
@@ -17,12 +18,13 @@ from svgpbench.output.table import Column, Table, number
 if TYPE_CHECKING:
     from svgpbench.runs.verification import Verdict
 
-FAILED = 1
-
 
 def verify_command(
     experiment: Annotated[
-        str | None, typer.Argument(metavar="[EXPERIMENT]", help="All there are, where left out.")
+        str | None,
+        typer.Argument(
+            metavar="[EXPERIMENT]", help="Experiment whose records run again; all by default."
+        ),
     ] = None,
     *,
     results: ResultsFolder = RESULTS,
@@ -36,9 +38,7 @@ def verify_command(
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of the sample.")] = 0,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", help="Workers at a time; as many as fit by default.")
-    ] = None,
+    jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
     """Run records again from themselves and compare."""
@@ -53,7 +53,7 @@ def verify_command(
     with reporter() as on_event:
         verdicts = verify(results, name, sample, jobs, on_event, seed)
     if as_json:
-        print_json([_facts(verdict) for verdict in verdicts])
+        print_json([_as_json(verdict) for verdict in verdicts])
     else:
         _print(verdicts)
     kinds = {verdict.kind for verdict in verdicts}
@@ -61,7 +61,7 @@ def verify_command(
         raise typer.Exit(FAILED)
 
 
-def _facts(verdict: Verdict) -> dict[str, object]:
+def _as_json(verdict: Verdict) -> dict[str, object]:
     return {
         "cell_id": verdict.record.cell_id,
         "experiment": verdict.record.config.experiment,
@@ -81,11 +81,11 @@ def _print(verdicts: list[Verdict]) -> None:
     )
     rows = [
         [
-            cell_title(one.record.config),
-            f"{one.kind}: {one.reason}" if one.reason else one.kind,
-            *(one.difference, one.spread),
+            cell_title(verdict.record.config),
+            f"{verdict.kind}: {verdict.reason}" if verdict.reason else verdict.kind,
+            *(verdict.difference, verdict.spread),
         ]
-        for one in verdicts
+        for verdict in verdicts
     ]
     show(Table(columns, rows))
     counts = Counter(verdict.kind for verdict in verdicts)

@@ -39,14 +39,15 @@ from svgpbench.stats.pairs import OneDataSet, data_sets, is_learned, unconverged
 
 MOST_NAMES: Final = 3
 """Most methods that an answer names."""
-HOLDS: Final = (Outcome.better, Outcome.equal, Outcome.no_worse)
+HOLDS: Final = {Outcome.better, Outcome.equal, Outcome.no_worse}
+"""Outcomes of a method that is no worse than another."""
 
 
-def rule(within: float) -> str:
+def rule(factor: float) -> str:
     """Return the text on how near cases are found and when a method is recommended."""
     return (
         "a case is near where it has the likelihood, and N (rows to train on), D and M that are each within "
-        f"a factor of {within:g} of those asked for. A method is recommended where the experiment searched "
+        f"a factor of {factor:g} of those asked for. A method is recommended where the experiment searched "
         "rates for all methods alike or they need none, where its runs have converged and are stable, and "
         "where it is no worse than each other such method on more than half of at least "
         f"{LEAST_DATA} data sets and worse on none (95 % interval of the paired difference). Variants and "
@@ -78,7 +79,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Field:
+class ExperimentField:
     """Near cases of one experiment, and the methods that ran on all of them, best first."""
 
     experiment: str
@@ -102,16 +103,18 @@ class Field:
     @property
     def recommended(self) -> list[Ranked]:
         """Recommended methods; empty if `why_not` has a reason."""
-        return [] if self.why_not else [one for one in self.methods if one.recommended]
+        return [] if self.why_not else [ranked for ranked in self.methods if ranked.recommended]
 
     @property
     def why_not(self) -> tuple[str, ...]:
         """Reasons for recommending no method, each a phrase; empty if one is recommended."""
+        number = "no method" if not self.methods else "one method alone"
+        too_few = f"{number} is known to have converged and to be stable"
         return why_no_advice(
             self.rates != "as printed",
-            _too_few_settled(len(self.methods)) if len(self.methods) < 2 else "",
+            too_few if len(self.methods) < 2 else "",
             self.sources,
-            "" if any(one.recommended for one in self.methods) else "worse",
+            "" if any(ranked.recommended for ranked in self.methods) else "worse",
         )
 
     @property
@@ -120,61 +123,64 @@ class Field:
         if self.why_not:
             return f"no advice: {'; '.join(self.why_not)}"
         best = self.recommended
-        names = ", ".join(one.method for one in best[:MOST_NAMES])
+        names = ", ".join(ranked.method for ranked in best[:MOST_NAMES])
         more = f" and {len(best) - MOST_NAMES} more" if len(best) > MOST_NAMES else ""
-        said = f"{names}{more}: no worse than any of {len(self.methods)} methods on {self.sources} data sets"
-        cheapest = self.cheapest
-        if len(best) > 1 and cheapest is not None:
-            said += f"; of these {cheapest.method} takes the fewest FLOPs"
-        return said
+        extent = f"{len(self.methods)} methods on {self.sources} data sets"
+        answer = f"{names}{more}: no worse than any of {extent}"
+        if len(best) > 1 and self.cheapest is not None:
+            answer += f"; of these {self.cheapest.method} takes the fewest FLOPs"
+        return answer
 
     @property
     def cheapest(self) -> Ranked | None:
         """The recommended method with the fewest FLOPs, or None if none are counted."""
-        counted = [one for one in self.recommended if not math.isnan(one.flops)]
-        return min(counted, key=lambda one: one.flops) if counted else None
+        counted = [ranked for ranked in self.recommended if not math.isnan(ranked.flops)]
+        return min(counted, key=lambda ranked: ranked.flops, default=None)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it, with numbers in full."""
-        return {
+        """Return the comparison for JSON, with numbers in full."""
+        content: dict[str, Any] = json_value({
             "experiment": self.experiment,
             "metric": self.metric,
             "rates": self.rates,
             "answer": self.answer,
-            "recommended": [one.method for one in self.recommended],
-            "why_not": list(self.why_not),
+            "recommended": [ranked.method for ranked in self.recommended],
+            "why_not": self.why_not,
             "data_sets": self.sources,
             "records": self.records,
             "cases": [
                 {
-                    "data": c.data, "source": c.source, "counted": c in self.counted,
-                    "likelihood": c.likelihood, "N": c.n, "D": c.dimensions, "M": list(c.inducing),
+                    "data": case.data, "source": case.source, "counted": case in self.counted,
+                    "likelihood": case.likelihood,
+                    "N": case.n, "D": case.dimensions, "M": case.inducing,
                 }
-                for c in self.cases
+                for case in self.cases
             ],
             "methods": [
                 {
-                    "method": one.method,
-                    "beaten_on": list(one.beaten),
-                    "undecided_on": one.undecided,
-                    "average_rank": json_value(one.rank),
-                    "flops": json_value(one.flops),
-                    "seconds": json_value(one.seconds),
+                    "method": ranked.method,
+                    "beaten_on": ranked.beaten,
+                    "undecided_on": ranked.undecided,
+                    "average_rank": ranked.rank,
+                    "flops": ranked.flops,
+                    "seconds": ranked.seconds,
                     "first_is_better_by": [
                         {
-                            "data": e.of, "difference": json_value(e.value), "outcome": str(e.outcome),
-                            "interval": [json_value(e.low), json_value(e.high)], "note": e.note,
+                            "data": effect.of, "difference": effect.value,
+                            "outcome": str(effect.outcome),
+                            "interval": [effect.low, effect.high], "note": effect.note,
                         }
-                        for e in one.against
+                        for effect in ranked.against
                     ],
                 }
-                for one in self.methods
+                for ranked in self.methods
             ],
-            "not_compared": [vars(one) for one in self.unsettled],
-            "failed": list(self.failed),
-            "hours_a_data_set": json_value(self.hours),
-            "notes": list(self.notes),
-        }  # fmt: skip
+            "not_compared": self.unsettled,
+            "failed": self.failed,
+            "hours_a_data_set": self.hours,
+            "notes": self.notes,
+        })  # fmt: skip
+        return content
 
 
 @dataclass(frozen=True)
@@ -183,13 +189,13 @@ class Advice:
 
     question: Question
     metric: str
-    fields: tuple[Field, ...]  # at the end of training
+    fields: tuple[ExperimentField, ...]  # at the end of training
     timed: tuple[TimedField, ...]  # by time to a test density
     nearest: tuple[Case, ...]  # if none is near
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it, with numbers in full."""
+        """Return the advice for JSON, with numbers in full."""
         return {
             "question": self.question.to_json(),
             "evidence": bool(self.fields or self.timed),
@@ -201,44 +207,44 @@ class Advice:
         }
 
 
-def advise(results: Path, question: Question, metric: str, own: Sequence[str] = ()) -> Advice:
+def advise(results: Path, question: Question, metric: str, files: Sequence[str] = ()) -> Advice:
     """Return the advice that a folder of records gives on a question.
 
     Args:
         results: folder of records; its subfolder `learning` has those of `svgpbench learn`.
         question: the data of the user.
         metric: a score with a region of practical equivalence.
-        own: experiment files of the user, which declare if rates were searched.
+        files: experiment files of the user, which declare if rates were searched.
 
     Raises:
         UserError: as `cases_in` and `load_experiment` do.
     """
-    rates = marks([load_experiment(file) for file in own])
+    rates = marks([load_experiment(file) for file in files])
     cases, notes = cases_in(results)
-    found: dict[tuple[str, str], list[Case]] = {}
+    groups: dict[tuple[str, str], list[Case]] = {}
     for case in near(cases, question):
-        found.setdefault((case.experiment, case.likelihood), []).append(case)
+        groups.setdefault((case.experiment, case.likelihood), []).append(case)
     fields = [
-        field_of(question, metric, several, rates.get(experiment, "as printed"))
-        for (experiment, _), several in found.items()
+        field_of(question, metric, near_cases, rates.get(experiment, "as printed"))
+        for (experiment, _), near_cases in groups.items()
     ]
-    known = tuple(field for field in fields if field is not None)
+    recorded = tuple(field for field in fields if field is not None)
     timed = timed_fields(results / "learning", question) if metric == "nlpd" else ()
-    far = () if known or timed else tuple(nearest(cases, question))
-    return Advice(question, metric, known, timed, far, tuple(notes))
+    far = () if recorded or timed else tuple(nearest(cases, question))
+    return Advice(question, metric, recorded, timed, far, tuple(notes))
 
 
-def marks(own: Sequence[Experiment]) -> dict[str, Rates]:
-    """Return the declared origin of the rates (`rates`) of each experiment, shipped or own, by name."""
+def marks(experiments: Sequence[Experiment]) -> dict[str, Rates]:
+    """Return the declared origin of the rates (`rates`) of shipped and given experiments, by name."""
     shipped = [load_experiment(name) for name in shipped_experiments()]
-    return {experiment.name: experiment.rates for experiment in (*shipped, *own)}
+    return {experiment.name: experiment.rates for experiment in (*shipped, *experiments)}
 
 
 def field_of(
     question: Question, metric: str, cases: Sequence[Case], rates: Rates = "as printed"
-) -> Field | None:
+) -> ExperimentField | None:
     """Compare methods on the near cases of one experiment. Return None if no record has the metric."""
-    records = [r for case in cases for r in case.records if question.takes(r)]
+    records = [r for case in cases for r in case.records if question.accepts(r)]
     if not records:
         return None
     frame = frame_of(records)
@@ -247,29 +253,31 @@ def field_of(
         return None
     if rates == "searched":
         frame = at_best_rates(frame, records)
-    ran = {str(data): frozenset(of["method"]) for data, of in frame.groupby("data")}
+    ran = {str(data): frozenset(cells["method"]) for data, cells in frame.groupby("data")}
     field = _widest(list(ran.values()))
-    there = {data for data, here in ran.items() if field <= here}
-    kept = [case for case in cases if case.data in there]
-    costs, notes = costs_of(r for r in records if _is_plain(r, there))
+    complete = {data for data, methods in ran.items() if field <= methods}
+    field_cases = [case for case in cases if case.data in complete]
+    costs, notes = costs_of(
+        r for r in records if r.config.perturbation == 0 and r.config.data.title in complete
+    )
     if out := [str(name) for name in frame["method"].unique() if name not in field]:
         notes.append(f"not on every near data set, and left out: {', '.join(out)}")
-    if len(kept) < len(cases):
-        apart = f"{len(cases) - len(kept)} of {len(cases)} near data sets"
+    if len(field_cases) < len(cases):
+        apart = f"{len(cases) - len(field_cases)} of {len(cases)} near data sets"
         notes.append(f"left out, for want of some of these methods: {apart}")
-    frame = frame[frame["method"].isin(field) & frame["data"].isin(there)]
-    unsettled = tuple(_unsettled(frame))
-    counted = _counted(frame, unsettled)
-    settled = field - {one.method for one in unsettled if one.data in counted}
-    voting = [case for case in kept if case.data in counted]
-    compared = frame[frame["data"].isin(counted) & frame["method"].isin(settled)]
+    frame = frame[frame["method"].isin(field) & frame["data"].isin(complete)]
     plain_cells = frame[frame["perturbation"] == 0]
+    unsettled = tuple(_unsettled(plain_cells))
+    counted = _counted(plain_cells, unsettled)
+    converged = field - {run.method for run in unsettled if run.data in counted}
+    voting = [case for case in field_cases if case.data in counted]
+    compared = frame[frame["data"].isin(counted) & frame["method"].isin(converged)]
     failed = plain_cells.loc[plain_cells["status"] != "ok", "method"].unique()
-    return Field(
-        kept[0].experiment,
+    return ExperimentField(
+        field_cases[0].experiment,
         metric,
         rates,
-        tuple(kept),
+        tuple(field_cases),
         tuple(voting),
         tuple(_ranked(compared, costs, metric, {case.data: case.source for case in voting})),
         unsettled,
@@ -291,10 +299,6 @@ def _hours(records: Sequence[Record]) -> float:
     return median(spent.values()) / 3600
 
 
-def _is_plain(record: Record, there: set[str]) -> bool:
-    return record.config.perturbation == 0 and record.config.data.title in there
-
-
 def _widest(ran: Sequence[frozenset[str]]) -> frozenset[str]:
     """Return the set of methods that maximises its size times the number of data sets that all ran on.
 
@@ -304,21 +308,20 @@ def _widest(ran: Sequence[frozenset[str]]) -> frozenset[str]:
         ran: the methods that ran on each data set.
     """
     together = [frozenset.intersection(*ran), *sorted(set(ran), key=sorted)]
-    return max(together, key=lambda field: len(field) * sum(field <= here for here in ran))
+    return max(together, key=lambda field: len(field) * sum(field <= methods for methods in ran))
 
 
-def _unsettled(frame: pd.DataFrame) -> Iterator[Unsettled]:
+def _unsettled(plain_cells: pd.DataFrame) -> Iterator[Unsettled]:
     """Yield each method that has not, or is not known to have, converged on a data set."""
-    ended = frame[(frame["status"] == "ok") & (frame["perturbation"] == 0)]
+    ended = plain_cells[plain_cells["status"] == "ok"]
     for (data, method), cells in ended.groupby(["data", "method"], sort=False):
-        if said := unconverged(cells, [str(method)]):
-            yield Unsettled(str(method), str(data), said)
+        if why := unconverged(cells, [str(method)]):
+            yield Unsettled(str(method), str(data), why)
 
 
-def _counted(frame: pd.DataFrame, unsettled: Sequence[Unsettled]) -> set[str]:
+def _counted(plain_cells: pd.DataFrame, unsettled: Sequence[Unsettled]) -> set[str]:
     """Return the data sets that some method learns, and on which two or more methods can be compared."""
-    out = {(one.data, one.method) for one in unsettled}
-    plain_cells = frame[frame["perturbation"] == 0]
+    out = {(run.data, run.method) for run in unsettled}
     return {
         str(data)
         for data, cells in plain_cells.groupby("data")
@@ -333,18 +336,19 @@ def _ranked(
     """Return the compared methods of a frame, best first; `sources` maps data sets to sources."""
     field = [str(name) for name in frame["method"].unique()]
     if len(field) < 2:
-        return [_alone(name) for name in field]
+        return [Ranked(name, (), 0, False, 1.0, math.nan, math.nan, ()) for name in field]
     sets = data_sets(frame, metric)
-    outcomes = {name: _outcomes(sets, name, field, sources) for name in field}
+    rivals = {name: _outcomes_of_rivals(sets, name, field, sources) for name in field}
     beaten = {
-        name: tuple(source for source, found in on.items() if Outcome.better in found)
-        for name, on in outcomes.items()
+        name: tuple(source for source, outcomes in by_source.items() if Outcome.better in outcomes)
+        for name, by_source in rivals.items()
     }
     undecided = {
         name: sum(
-            Outcome.better not in found and Outcome.undecided in found for found in on.values()
+            Outcome.better not in outcomes and Outcome.undecided in outcomes
+            for outcomes in by_source.values()
         )
-        for name, on in outcomes.items()
+        for name, by_source in rivals.items()
     }
     ranks = _average_ranks(frame, metric, field)
     order = sorted(field, key=lambda name: (len(beaten[name]), ranks[name]))
@@ -355,68 +359,60 @@ def _ranked(
             name,
             beaten[name],
             undecided[name],
-            all(_is_no_worse(sets, name, other, sources) for other in field if other != name),
+            all(_is_no_worse(sets, name, rival, sources) for rival in field if rival != name),
             ranks[name],
             _typical(spent, name, "flops"),
             _typical(spent, name, "seconds"),
-            () if name == order[0] else tuple(one.effect(order[0], name) for one in sets),
+            () if name == order[0] else tuple(data_set.effect(order[0], name) for data_set in sets),
         )
         for name in order
     ]
 
 
-def _alone(name: str) -> Ranked:
-    return Ranked(name, (), 0, False, 1.0, math.nan, math.nan, ())
-
-
-def _outcomes(
+def _outcomes_of_rivals(
     sets: Sequence[OneDataSet], name: str, field: Sequence[str], sources: Mapping[str, str]
 ) -> dict[str, set[str]]:
     """Return the outcomes of the other methods against a method, by source."""
-    found: dict[str, set[str]] = {}
-    for one in sets:
-        here = {one.effect(other, name).outcome for other in field if other != name}
-        found.setdefault(sources[one.data], set()).update(here)
-    return found
+    outcomes: dict[str, set[str]] = {}
+    for data_set in sets:
+        outcomes.setdefault(sources[data_set.data], set()).update(
+            data_set.effect(rival, name).outcome for rival in field if rival != name
+        )
+    return outcomes
 
 
 def _is_no_worse(
-    sets: Sequence[OneDataSet], name: str, other: str, sources: Mapping[str, str]
+    sets: Sequence[OneDataSet], name: str, rival: str, sources: Mapping[str, str]
 ) -> bool:
-    """Return True if `name` is no worse than `other` on more than half of the sources and worse on none."""
-    found: dict[str, list[str]] = {}
-    for one in sets:
-        effect = one.effect(name, other, no_worse=True)
-        found.setdefault(sources[one.data], []).append(effect.outcome)
-    worse = any(Outcome.worse in outcomes for outcomes in found.values())
-    held = sum(all(one in HOLDS for one in outcomes) for outcomes in found.values())
-    return not worse and 2 * held > len(found)
+    """Return True if `name` is no worse than `rival` on more than half of the sources and worse on none."""
+    by_source: dict[str, list[str]] = {}
+    for data_set in sets:
+        outcome = data_set.effect(name, rival, no_worse=True).outcome
+        by_source.setdefault(sources[data_set.data], []).append(outcome)
+    worse = any(Outcome.worse in outcomes for outcomes in by_source.values())
+    no_worse = sum(set(outcomes) <= HOLDS for outcomes in by_source.values())
+    return not worse and 2 * no_worse > len(by_source)
 
 
 def _average_ranks(frame: pd.DataFrame, metric: str, field: Sequence[str]) -> dict[str, float]:
     """Return the average ranks over data sets by the means. Ties share a rank, and failures are last."""
-    cells_of = frame[frame["perturbation"] == 0]
-    better = METRICS[metric].better
-    rows = {}
-    for data, cells in cells_of.groupby("data", sort=False):
-        rows[data] = {name: _loss(cells[cells["method"] == name], metric, better) for name in field}
+    plain_cells = frame[frame["perturbation"] == 0]
+    rows = {
+        data: {name: _loss(cells[cells["method"] == name], metric) for name in field}
+        for data, cells in plain_cells.groupby("data", sort=False)
+    }
     ranks = pd.DataFrame.from_dict(rows, orient="index").rank(axis="columns", na_option="bottom")
     return {name: float(ranks[name].mean()) for name in field}
 
 
-def _loss(cells: pd.DataFrame, metric: str, better: Any) -> float:
+def _loss(cells: pd.DataFrame, metric: str) -> float:
+    """Return the loss of the mean over cells, NaN if a cell failed."""
     if (cells["status"] != "ok").any():
         return math.nan
-    return loss(mean_and_error(cells, metric)[0], better)
+    return loss(mean_and_error(cells, metric)[0], METRICS[metric].better)
 
 
 def _typical(spent: pd.DataFrame, name: str, column: str) -> float:
     """Return the median over data sets of the median of a cost over cells, NaN without cells."""
-    mine = spent[spent["method"] == name]
-    return float(mine.groupby("data")[column].median().median()) if len(mine) else math.nan
-
-
-def _too_few_settled(number: int) -> str:
-    if number == 0:
-        return "no method is known to have converged and to be stable"
-    return "one method alone is known to have converged and to be stable"
+    cells = spent[spent["method"] == name]
+    return float(cells.groupby("data")[column].median().median()) if len(cells) else math.nan

@@ -21,7 +21,7 @@ from svgpbench.benchmarks.time_to_target.plan import (
 )
 from svgpbench.benchmarks.time_to_target.problems import sizes_of
 from svgpbench.benchmarks.time_to_target.tables import seconds_to
-from svgpbench.comparison.cases import Case, Question, why_no_advice
+from svgpbench.comparison.cases import Case, Question, near, why_no_advice
 from svgpbench.json_values import json_value
 
 ALIKE: Final = 1.1
@@ -29,7 +29,7 @@ ALIKE: Final = 1.1
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedContestant:
     """A contestant, with its seconds of training to the target of each problem, one value per seed."""
 
     contestant: str
@@ -50,7 +50,7 @@ class TimedField:
     searched: bool
     cases: tuple[Case, ...]  # one per problem; `data` is the problem
     targets: dict[str, float]  # the lowest target of each problem
-    methods: tuple[Timed, ...]
+    methods: tuple[TimedContestant, ...]
     hours: float  # of training per problem, all contestants, search and seeds
 
     @property
@@ -65,76 +65,65 @@ class TimedField:
             self.searched,
             "fewer than two methods have run" if len(self.methods) < 2 else "",
             self.sources,
-            "" if any(one.recommended for one in self.methods) else "later",
+            "" if any(timed.recommended for timed in self.methods) else "later",
         )
 
     @property
-    def recommended(self) -> list[Timed]:
+    def recommended(self) -> list[TimedContestant]:
         """Recommended methods; empty if `why_not` has a reason."""
-        return [] if self.why_not else [one for one in self.methods if one.recommended]
+        return [] if self.why_not else [timed for timed in self.methods if timed.recommended]
 
     @property
     def answer(self) -> str:
         """The advice in one sentence."""
         if self.why_not:
             return f"no advice: {'; '.join(self.why_not)}"
-        names = ", ".join(one.contestant for one in self.recommended)
+        names = ", ".join(timed.contestant for timed in self.recommended)
         return (
             f"{names}: no later than any of {len(self.methods)} methods on {self.sources} data sets"
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it, with numbers in full, and null if a run did not reach the target."""
-        return {
+        """Return the comparison for JSON, with null for a run that did not reach the target."""
+        content: dict[str, Any] = json_value({
             "plan": self.plan,
             "likelihood": self.likelihood,
             "rates": "searched" if self.searched else "as printed",
             "answer": self.answer,
-            "recommended": [one.contestant for one in self.recommended],
-            "why_not": list(self.why_not),
+            "recommended": [timed.contestant for timed in self.recommended],
+            "why_not": self.why_not,
             "data_sets": self.sources,
             "targets": self.targets,
             "methods": [
-                {
-                    "method": one.contestant,
-                    "seconds": {
-                        problem: json_value(seconds) for problem, seconds in one.seconds.items()
-                    },
-                }
-                for one in self.methods
+                {"method": timed.contestant, "seconds": dict(timed.seconds)}
+                for timed in self.methods
             ],
             "hours_a_data_set": self.hours,
-        }
+        })  # fmt: skip
+        return content
 
 
 def timed_fields(folder: Path, question: Question) -> tuple[TimedField, ...]:
     """Return one field per shipped plan and likelihood with near problems; empty without the folder."""
     if not folder.is_dir():
         return ()
-    found = records.read(folder)
+    runs = records.read(folder)
     fields: list[TimedField] = []
     for name, path in {"plan": SHIPPED, **shipped_plans()}.items():
         plan = read_plan(path)
         digests = {plan.digest(problem): problem for problem in plan.problems}
-        ran = [run for run in found if digests.get(run.plan) == run.problem]
+        ran = [run for run in runs if digests.get(run.plan) == run.problem]
         contestants = list(dict.fromkeys(run.contestant for run in ran))
         entries = {
-            problem: compare(plan, problem, contestants, found.get)
+            problem: compare(plan, problem, contestants, runs.get)
             for problem in dict.fromkeys(run.problem for run in ran)
         }
-        fields += _by_likelihood(name, plan, entries, question)
+        cases = near([_case(name, item, plan.problems[item]) for item in entries], question)
+        fields += [
+            _field(name, plan, entries, [case for case in cases if case.likelihood == likelihood])
+            for likelihood in dict.fromkeys(case.likelihood for case in cases)
+        ]
     return tuple(fields)
-
-
-def _by_likelihood(
-    name: str, plan: LearningPlan, entries: dict[str, list[ContestantRuns]], question: Question
-) -> list[TimedField]:
-    of: dict[str, list[Case]] = {}
-    for problem in entries:
-        case = _case(name, problem, plan.problems[problem])
-        if question.distance(case) <= question.within:
-            of.setdefault(case.likelihood, []).append(case)
-    return [_field(name, plan, entries, cases) for cases in of.values()]
 
 
 def _field(
@@ -147,19 +136,19 @@ def _field(
         for entry in entries[problem]:
             spent += sum(x.last.seconds for x in (*entry.search, *entry.trained) if x.last)
             if entry.trained:
-                here = seconds.setdefault(entry.contestant, {})
-                here[problem] = tuple(seconds_to(entry, target))
-    seconds = {who: here for who, here in seconds.items() if here.keys() == targets.keys()}
+                by_problem = seconds.setdefault(entry.contestant, {})
+                by_problem[problem] = tuple(seconds_to(entry, target))
+    seconds = {who: times for who, times in seconds.items() if times.keys() == targets.keys()}
     source_of = {case.data: case.source for case in cases}
     methods = [
-        Timed(
+        TimedContestant(
             who.title,
-            here,
-            all(is_no_later(here, x, source_of) for x in seconds.values() if x is not here),
+            times,
+            all(is_no_later(times, x, source_of) for x in seconds.values() if x is not times),
         )
-        for who, here in seconds.items()
+        for who, times in seconds.items()
     ]
-    methods.sort(key=lambda one: [one.typical(problem) for problem in targets])
+    methods.sort(key=lambda timed: [timed.typical(problem) for problem in targets])
     searched = all(len(plan.problems[problem].grid) > 1 for problem in targets)
     hours = spent / len(targets) / 3600
     return TimedField(
@@ -168,25 +157,25 @@ def _field(
 
 
 def is_no_later(
-    mine: dict[str, tuple[float, ...]],
-    theirs: dict[str, tuple[float, ...]],
+    first: dict[str, tuple[float, ...]],
+    second: dict[str, tuple[float, ...]],
     source_of: dict[str, str],
 ) -> bool:
-    """Return True if a method is no later on more than half of the sources, and later on no problem.
+    """Return True if the first method is no later on over half of the sources, and later on no problem.
 
     No later means within a factor of `ALIKE` in every seed. Later means beyond that factor in every seed.
     Pairs of runs that both did not reach the target are left out.
     """
-    found: dict[str, list[str]] = {}
-    for problem, seconds in mine.items():
-        pairs = zip(seconds, theirs[problem], strict=False)
+    no_later: dict[str, bool] = {}
+    for problem, seconds in first.items():
+        pairs = zip(seconds, second[problem], strict=False)
         ratios = [a / b for a, b in pairs if math.isfinite(a) or math.isfinite(b)]
         if ratios and min(ratios) > ALIKE:
             return False
-        says = "no later" if ratios and max(ratios) <= ALIKE else "open"
-        found.setdefault(source_of[problem], []).append(says)
-    held = sum(all(one == "no later" for one in says) for says in found.values())
-    return 2 * held > len(found)
+        source = source_of[problem]
+        alike = bool(ratios) and max(ratios) <= ALIKE
+        no_later[source] = no_later.get(source, True) and alike
+    return 2 * sum(no_later.values()) > len(no_later)
 
 
 def _case(plan: str, problem: str, race: Race) -> Case:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Final, NamedTuple
 
-from svgpbench.comparison.advice import Advice, Field, Ranked, rule
+from svgpbench.comparison.advice import Advice, ExperimentField, Ranked, rule
 from svgpbench.comparison.advice_by_time import TimedField
 from svgpbench.comparison.cases import LEAST_DATA, NOT_SEARCHED, Case, count
 from svgpbench.metrics import METRICS
@@ -29,8 +29,8 @@ SEARCHES: Final = 6
 HEADER: Final = ("likelihood", "N", "M", "judged by", "the records support", "cost", "what fails")
 
 
-class Row(NamedTuple):
-    """A row of the first table, with the records that are still needed for advice."""
+class AnswerRow(NamedTuple):
+    """A row of the table of answers, with the records that are still needed for advice."""
 
     cells: Sequence[str]
     needed: str = ""
@@ -45,7 +45,7 @@ def advice_as_markdown(advice: Advice, evidence: bool = False) -> str:
     """
     text = advice.question.text
     parts = [f"## {text[0].upper()}{text[1:]}"]
-    rows = list(_rows(advice))
+    rows = list(_answer_rows(advice))
     if rows:
         parts.append(markdown(Table(columns(HEADER), [row.cells for row in rows[:MOST_ROWS]])))
         needed = [row.needed for row in rows[:MOST_ROWS] if row.needed]
@@ -65,63 +65,61 @@ def advice_as_markdown(advice: Advice, evidence: bool = False) -> str:
 
 
 def _no_evidence(advice: Advice) -> str:
-    said = "**No evidence**: no records here are near, and nothing is extrapolated."
+    text = "**No evidence**: no records here are near, and nothing is extrapolated."
     if not advice.nearest:
-        return f"{said} No record has that likelihood."
+        return f"{text} No record has that likelihood."
     listed = "; ".join(f"{case.experiment}, {case.text}" for case in advice.nearest)
-    return f"{said} The nearest: {listed}."
+    return f"{text} The nearest: {listed}."
 
 
-def _rows(advice: Advice) -> Iterator[Row]:
+def _answer_rows(advice: Advice) -> Iterator[AnswerRow]:
     """Yield, for each likelihood, one row on the end of training and one per plan on times."""
-    names = [field.cases[0].likelihood for field in advice.fields]
-    names += [field.likelihood for field in advice.timed]
-    for name in dict.fromkeys(names):
-        fields = [field for field in advice.fields if field.cases[0].likelihood == name]
+    likelihoods = [field.cases[0].likelihood for field in advice.fields]
+    likelihoods += [field.likelihood for field in advice.timed]
+    for likelihood in dict.fromkeys(likelihoods):
+        fields = [field for field in advice.fields if field.cases[0].likelihood == likelihood]
         if fields:
-            yield _at_the_end(name, fields, METRICS[advice.metric].title)
-        for field in advice.timed:
-            if field.likelihood == name:
-                yield _by_time(field)
+            yield _row_at_the_end(likelihood, fields, METRICS[advice.metric].title)
+        yield from (_row_by_time(timed) for timed in advice.timed if timed.likelihood == likelihood)
 
 
-def _at_the_end(likelihood: str, fields: Sequence[Field], title: str) -> Row:
+def _row_at_the_end(likelihood: str, fields: Sequence[ExperimentField], title: str) -> AnswerRow:
     """Return the row of the experiments that give advice, or the reasons if none does."""
     advising = [field for field in fields if field.recommended]
     shown = advising or fields
     cases = [case for field in shown for case in field.cases]
-    said = "; ".join(f"{field.answer} ({field.experiment})" for field in advising)
+    answers = "; ".join(f"{field.answer} ({field.experiment})" for field in advising)
     cells = (
         likelihood,
         _span([case.n for case in cases]),
         _span([size for case in cases for size in case.inducing]),
         f"{title} at the end of training",
-        said or _no_advice(fields),
+        answers or _no_advice(fields),
         _cost(shown),
         _fails(shown),
     )
-    return Row(cells, "" if advising else _to_decide(likelihood, fields))
+    return AnswerRow(cells, "" if advising else _to_decide(likelihood, fields))
 
 
-def _no_advice(fields: Sequence[Field]) -> str:
+def _no_advice(fields: Sequence[ExperimentField]) -> str:
     """Return why no experiment recommends a method, each reason once with its experiments."""
-    of: dict[str, list[str]] = {}
+    experiments: dict[str, list[str]] = {}  # by reason
     for field in fields:
         printed = NOT_SEARCHED in field.why_not
         reason = NOT_SEARCHED if printed else "; ".join(field.why_not)
-        of.setdefault(reason, []).append(field.experiment)
-    if len(fields) == 1 or len(of.get(NOT_SEARCHED, ())) == len(fields):
-        return f"**no advice**: {next(iter(of))}"
-    said = [
+        experiments.setdefault(reason, []).append(field.experiment)
+    if len(fields) == 1 or len(experiments.get(NOT_SEARCHED, ())) == len(fields):
+        return f"**no advice**: {next(iter(experiments))}"
+    reasons = [
         f"{reason} in {len(names)} of {len(fields)} experiments"
         if reason == NOT_SEARCHED
         else f"{reason} ({', '.join(names)})"
-        for reason, names in of.items()
+        for reason, names in experiments.items()
     ]
-    return f"**no advice**: {'; '.join(said)}"
+    return f"**no advice**: {'; '.join(reasons)}"
 
 
-def _cost(fields: Sequence[Field]) -> str:
+def _cost(fields: Sequence[ExperimentField]) -> str:
     """Return the cost of the cheapest recommended method, or else the median and largest time of a run."""
     if fields[0].recommended:
         cheapest = fields[0].cheapest or fields[0].recommended[0]
@@ -140,17 +138,16 @@ def _cost(fields: Sequence[Field]) -> str:
     return f"{median(seconds):.2g} s a run, at most {max(seconds):.0f} s"
 
 
-def _fails(fields: Sequence[Field]) -> str:
+def _fails(fields: Sequence[ExperimentField]) -> str:
     """Return the number of methods that are not compared, and the names of unstable and failed ones."""
-    still = {(field.experiment, one.method) for field in fields for one in field.unsettled}
-    unstable = [
-        one.method for field in fields for one in field.unsettled if "is unstable" in one.why
-    ]
+    unsettled = [(field.experiment, run) for field in fields for run in field.unsettled]
+    methods = {(experiment, run.method) for experiment, run in unsettled}
+    unstable = [run.method for _, run in unsettled if "is unstable" in run.why]
     failed = [name for field in fields for name in field.failed]
     parts = []
-    if still:
+    if methods:
         tried = sum(field.tried for field in fields)
-        parts.append(f"not known to have converged: {len(still)} of {tried} methods")
+        parts.append(f"not known to have converged: {len(methods)} of {tried} methods")
     if unstable:
         parts.append(f"unstable: {_few(unstable)}")
     if failed:
@@ -158,7 +155,7 @@ def _fails(fields: Sequence[Field]) -> str:
     return "; ".join(parts) or "–"
 
 
-def _to_decide(likelihood: str, fields: Sequence[Field]) -> str:
+def _to_decide(likelihood: str, fields: Sequence[ExperimentField]) -> str:
     """Return the records that the experiment closest to advice still needs, and their training time."""
     best = max(fields, key=_closeness)
     missing = max(0, LEAST_DATA - best.sources)
@@ -177,55 +174,51 @@ def _to_decide(likelihood: str, fields: Sequence[Field]) -> str:
     )
 
 
-def _closeness(field: Field) -> tuple[bool, int]:
+def _closeness(field: ExperimentField) -> tuple[bool, int]:
     """Return a sort key, larger if closer to advice: rates and convergence, then number of data sets."""
     return field.rates != "as printed" and len(field.methods) > 1, len(_sources(field.cases))
 
 
-def _by_time(field: TimedField) -> Row:
+def _row_by_time(field: TimedField) -> AnswerRow:
     targets = ", ".join(f"{target:g}" for target in dict.fromkeys(field.targets.values()))
-    said = field.answer if field.recommended else f"**{field.answer[:9]}**{field.answer[9:]}"
+    answer = field.answer if field.recommended else f"**{field.answer[:9]}**{field.answer[9:]}"
     if len(field.targets) == 1 and not field.recommended:
-        said += f" (there {_seconds_of_each(field)})"
-    never = [
-        one.contestant
-        for one in field.methods
-        if any(math.isinf(x) for seconds in one.seconds.values() for x in seconds)
+        answer += f" (there {_fastest(field)})"
+    late = [
+        timed.contestant
+        for timed in field.methods
+        if any(math.isinf(x) for seconds in timed.seconds.values() for x in seconds)
     ]
     cells = (
         field.likelihood,
         _span([case.n for case in field.cases]),
         _span([size for case in field.cases for size in case.inducing]),
         f"seconds to an NLPD of {targets}",
-        said,
-        _budget(field),
-        f"not there in time: {_few(never)}" if never else "–",
+        answer,
+        f"{field.hours * 60:.0f} min a problem, search and all methods",
+        f"not there in time: {_few(late)}" if late else "–",
     )
     missing = LEAST_DATA - field.sources
     if field.recommended or missing <= 0:
-        return Row(cells)
+        return AnswerRow(cells)
     hours = field.hours * missing
     needed = (
         f"{field.likelihood}, by time: a plan with {count(missing, 'more problem')}, "
         f"`svgpbench learn --plan FILE.toml`; about {_hours(hours)} of one core by the recorded times of the "
         f"plan `{field.plan}`"
     )
-    return Row(cells, needed)
+    return AnswerRow(cells, needed)
 
 
-def _seconds_of_each(field: TimedField) -> str:
+def _fastest(field: TimedField) -> str:
     """Return the times of the fastest contestants, such as `t-svgp 22.1 s, q-svgp 30 s`."""
     (problem,) = field.targets
-    found = [one for one in field.methods if math.isfinite(one.typical(problem))]
-    shown = [f"{one.contestant} {one.typical(problem):.3g} s" for one in found[:MOST_NAMES]]
-    return ", ".join(shown) or "no method got to it"
+    times = [(timed.contestant, timed.typical(problem)) for timed in field.methods]
+    texts = [f"{name} {seconds:.3g} s" for name, seconds in times if math.isfinite(seconds)]
+    return ", ".join(texts[:MOST_NAMES]) or "no method got to it"
 
 
-def _budget(field: TimedField) -> str:
-    return f"{field.hours * 60:.0f} min a problem, search and all methods"
-
-
-def _field(field: Field) -> Iterator[str]:
+def _field(field: ExperimentField) -> Iterator[str]:
     """Yield the heading, the answer, the comparison and the evidence of an experiment."""
     likelihood = field.cases[0].likelihood
     yield f"### {field.experiment}, {likelihood}"
@@ -242,37 +235,39 @@ def _field(field: Field) -> Iterator[str]:
     yield "\n".join(_evidence(field))
 
 
-def _ranking(field: Field) -> Table:
+def _ranking(field: ExperimentField) -> Table:
     header = columns(["method"], ("beaten on", "open on", "average rank", "FLOPs", "seconds"))
     rows = [
         (
-            one.method,
-            f"{len(one.beaten)} of {field.sources}",
-            str(one.undecided),
-            f"{one.rank:.2f}",
-            scaled(one.flops),
-            scaled(one.seconds),
+            ranked.method,
+            f"{len(ranked.beaten)} of {field.sources}",
+            str(ranked.undecided),
+            f"{ranked.rank:.2f}",
+            scaled(ranked.flops),
+            scaled(ranked.seconds),
         )
-        for one in field.methods[:MOST_METHODS]
+        for ranked in field.methods[:MOST_METHODS]
     ]
     return Table(header, rows)
 
 
-def _differences(field: Field) -> Table:
+def _differences(field: ExperimentField) -> Table:
     header = columns(["method"], [case.data for case in field.counted])
-    rows = [[one.method, *_by_data(field, one)] for one in field.methods[1:MOST_METHODS]]
+    rows = [[ranked.method, *_by_data(field, ranked)] for ranked in field.methods[1:MOST_METHODS]]
     return Table(header, rows)
 
 
-def _by_data(field: Field, one: Ranked) -> Iterator[str]:
-    effects = {effect.of: effect for effect in one.against}
+def _by_data(field: ExperimentField, ranked: Ranked) -> Iterator[str]:
+    """Yield the difference and its outcome on each counted data set."""
+    effects = {effect.of: effect for effect in ranked.against}
     for case in field.counted:
         effect = effects[case.data]
         chaotic = " (chaotic)" if effect.note.startswith("chaotic") else ""
         yield f"{with_interval(effect)} {effect.outcome}{chaotic}".strip()
 
 
-def _evidence(field: Field) -> Iterator[str]:
+def _evidence(field: ExperimentField) -> Iterator[str]:
+    """Yield list items on records, rates, data and methods that are not compared."""
     cases = [case.text for case in field.cases]
     shown = cases if len(cases) <= MOST_DATA else [*cases[:2], f"... {len(cases) - 2} more"]
     sets = count(len(_sources(field.cases)), "data set")
@@ -281,16 +276,15 @@ def _evidence(field: Field) -> Iterator[str]:
     yield f"- data: {'; '.join(shown)}"
     if len(field.methods) > MOST_METHODS:
         yield f"- the first {MOST_METHODS} of {len(field.methods)} methods are listed"
-    if any(math.isnan(one.flops) for one in field.methods):
+    if any(math.isnan(ranked.flops) for ranked in field.methods):
         yield "- –: not counted"
-    of: dict[str, list[str]] = {}
-    for one in field.unsettled:
-        of.setdefault(one.method, []).append(
-            f"{one.data}: {one.why.removeprefix(one.method).lstrip(' :')}"
-        )
+    reasons: dict[str, list[str]] = {}  # by method
+    for run in field.unsettled:
+        why = run.why.removeprefix(run.method).lstrip(" :")
+        reasons.setdefault(run.method, []).append(f"{run.data}: {why}")
     yield from (
-        f"- not compared: {method}, on {count(len(why), 'data set')} ({why[0]})"
-        for method, why in of.items()
+        f"- not compared: {method}, on {count(len(whys), 'data set')} ({whys[0]})"
+        for method, whys in reasons.items()
     )
     if field.failed:
         yield f"- failed runs: {', '.join(field.failed)}"
@@ -303,8 +297,8 @@ def _timed(field: TimedField) -> Iterator[str]:
     yield f"**{field.answer[0].upper()}{field.answer[1:]}.**"
     header = columns(["method"], [f"{x}, to {target:g}" for x, target in field.targets.items()])
     rows = [
-        (one.contestant, *(_seconds(one.typical(problem)) for problem in field.targets))
-        for one in field.methods
+        (timed.contestant, *(_seconds(timed.typical(problem)) for problem in field.targets))
+        for timed in field.methods
     ]
     yield markdown(Table(header, rows))
     yield "Seconds of training, the median over seeds."

@@ -41,16 +41,13 @@ class Question:
         """Return the largest factor by which N, D or M of a case differs, infinite for another likelihood."""
         if self.likelihoods and case.likelihood not in self.likelihoods:
             return math.inf
-        apart = [
-            _factor(asked, there)
-            for asked, there in ((self.n, case.n), (self.dimensions, case.dimensions))
-            if asked is not None
-        ]
+        sizes = ((self.n, case.n), (self.dimensions, case.dimensions))
+        apart = [_factor(size, of_case) for size, of_case in sizes if size is not None]
         if self.inducing is not None:
             apart.append(min(_factor(self.inducing, count) for count in case.inducing))
         return max(apart, default=1.0)
 
-    def takes(self, record: Record) -> bool:
+    def accepts(self, record: Record) -> bool:
         """Return True if the number of inducing points of a record is within the factor of that asked for."""
         count = record.config.inducing.count
         return self.inducing is None or _factor(self.inducing, count) <= self.within
@@ -63,7 +60,7 @@ class Question:
         return ", ".join([" or ".join(self.likelihoods) or "any likelihood", *listed])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields of the question."""
+        """Return the question for JSON."""
         return {
             "likelihoods": list(self.likelihoods),
             "N": self.n,
@@ -99,8 +96,8 @@ class Case:
         return f"{self.data} (N = {self.n}, D = {self.dimensions}, M = {counts})"
 
 
-def _factor(asked: int, there: int) -> float:
-    return max(asked / there, there / asked)
+def _factor(a: int, b: int) -> float:
+    return max(a / b, b / a)
 
 
 def cases_in(results: Path) -> tuple[list[Case], list[str]]:
@@ -137,21 +134,17 @@ def _cases_of(collected: Collected) -> Iterator[Case]:
     for data, records in of_data.items():
         sized = [r for r in records if r.data.get("n_train") and r.data.get("dimensions")]
         if sized:
-            facts = pd.DataFrame([(_rows(r), int(r.data["dimensions"])) for r in sized])
+            rows = [r.config.training.rows or int(r.data["n_train"]) for r in sized]
+            facts = pd.DataFrame({"n": rows, "D": [int(r.data["dimensions"]) for r in sized]})
             yield Case(
                 collected.experiment,
                 data,
                 sized[0].config.likelihood.name,
-                int(facts[0].median()),
-                int(facts[1].median()),
+                int(facts["n"].median()),
+                int(facts["D"].median()),
                 tuple(sorted({r.config.inducing.count for r in sized})),
                 tuple(records),
             )
-
-
-def _rows(record: Record) -> int:
-    """Return the number of rows that a cell trained on."""
-    return record.config.training.rows or int(record.data["n_train"])
 
 
 def near(cases: Sequence[Case], question: Question) -> list[Case]:
@@ -161,8 +154,8 @@ def near(cases: Sequence[Case], question: Question) -> list[Case]:
 
 def nearest(cases: Sequence[Case], question: Question, count: int = 3) -> list[Case]:
     """Return the `count` nearest cases of the same likelihood, the nearest first."""
-    known = [case for case in cases if math.isfinite(question.distance(case))]
-    return sorted(known, key=question.distance)[:count]
+    alike = [case for case in cases if math.isfinite(question.distance(case))]
+    return sorted(alike, key=question.distance)[:count]
 
 
 def why_no_advice(
@@ -174,8 +167,7 @@ def why_no_advice(
         searched: True if the rates of all methods were searched alike.
         too_few_methods: the reason why there are not two methods to compare, or empty.
         sources: number of data sets that the answer is based on.
-        always: the word of the reason, such as "worse" if no method is no worse than each other method; empty
-            if one is.
+        always: "worse" or "later" if each method is worse or later than some other method; else empty.
     """
     reasons = [] if searched else [NOT_SEARCHED]
     if too_few_methods:

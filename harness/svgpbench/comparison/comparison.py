@@ -28,7 +28,6 @@ NO_SETTING = ("data.path", "backend.", "method.label")
 MOST_VALUES = 3
 """Most pairs of values that a note on a setting lists."""
 
-
 Pairs: TypeAlias = list[tuple[Record, Record]]
 
 
@@ -68,18 +67,18 @@ class Row:
     effect: Effect
 
     def to_json(self, first: str, second: str) -> dict[str, Any]:
-        """Return the row, with numbers in full."""
-        effect = self.effect
-        return self.shared | {
+        """Return the row for JSON, with numbers in full."""
+        content: dict[str, Any] = json_value(self.shared | {
             "metric": self.metric,
             "pairs": self.pairs,
-            "means": {first: json_value(self.means[0]), second: json_value(self.means[1])},
-            "difference": json_value(effect.value),
-            "interval": [json_value(effect.low), json_value(effect.high)],
-            "region": json_value(self.region),
-            "outcome": str(effect.outcome),
-            "note": effect.note,
-        }
+            "means": {first: self.means[0], second: self.means[1]},
+            "difference": self.effect.value,
+            "interval": [self.effect.low, self.effect.high],
+            "region": self.region,
+            "outcome": str(self.effect.outcome),
+            "note": self.effect.note,
+        })  # fmt: skip
+        return content
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class Comparison:
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return every row, with numbers in full, and the notes."""
+        """Return the rows, with numbers in full, and the notes for JSON."""
         rows = [row.to_json(self.first, self.second) for row in self.rows]
         sides = {"first": self.first, "second": self.second}
         return {"what": self.what, **sides, "rows": rows, "notes": list(self.notes)}
@@ -132,12 +131,12 @@ def paired(sides: Sides) -> tuple[Pairs, list[str]]:
 
     def key(record: Record) -> tuple[object, ...]:
         config, split = record.config, record.config.split
-        of_cell = (config.experiment, config.data.title, config.seed, config.perturbation)
-        return (*of_cell, split.seed, split.fold, *sides.share(record).values())
+        cell = (config.experiment, config.data.title, config.seed, config.perturbation)
+        return (*cell, split.seed, split.fold, *sides.share(record).values())
 
-    both = (sides.first, sides.second)
-    ours, theirs = ({key(record): record for record in side.records} for side in both)
-    pairs = [(record, theirs[at]) for at, record in ours.items() if at in theirs]
+    first = {key(record): record for record in sides.first.records}
+    second = {key(record): record for record in sides.second.records}
+    pairs = [(record, second[cell]) for cell, record in first.items() if cell in second]
     if not pairs:
         raise UserError(
             f"no cell of {sides.first.name} has a partner in {sides.second.name}: same experiment, "
@@ -145,7 +144,7 @@ def paired(sides: Sides) -> tuple[Pairs, list[str]]:
         )
     alone = [
         f"{len(side.records) - len(pairs)} cells of {side.name} have no partner and are left out"
-        for side in both
+        for side in (sides.first, sides.second)
         if len(side.records) > len(pairs)
     ]
     return pairs, alone
@@ -153,47 +152,51 @@ def paired(sides: Sides) -> tuple[Pairs, list[str]]:
 
 def _groups(pairs: Pairs, sides: Sides) -> tuple[list[Group], list[str]]:
     """Return the groups of pairs, and notes on pairs with different data or splits, which are left out."""
-    found: dict[tuple[str, ...], tuple[dict[str, str], Pairs]] = {}
-    other: Counter[str] = Counter()
-    for one, another in pairs:
-        name = one.config.data.title
-        if any(one.data.get(key) != another.data.get(key) for key in ("fingerprint", "split_hash")):
-            other[name] += 1
+    by_group: dict[tuple[str, ...], tuple[dict[str, str], Pairs]] = {}
+    misfits: Counter[str] = Counter()
+    for first, second in pairs:
+        name = first.config.data.title
+        if any(
+            first.data.get(key) != second.data.get(key) for key in ("fingerprint", "split_hash")
+        ):
+            misfits[name] += 1
             continue
-        shared = {"experiment": one.config.experiment, "data": name} | sides.share(one)
-        found.setdefault(tuple(shared.values()), (shared, []))[1].append((one, another))
-    groups = [Group(shared, mine, _frame(mine, sides)) for shared, mine in found.values()]
+        shared = {"experiment": first.config.experiment, "data": name} | sides.share(first)
+        by_group.setdefault(tuple(shared.values()), (shared, []))[1].append((first, second))
+    groups = [
+        Group(shared, members, _frame(members, sides)) for shared, members in by_group.values()
+    ]
     notes = [
         f"{count} pairs of {name} left out: the two sides have other data or another split"
-        for name, count in other.items()
+        for name, count in misfits.items()
     ]
     return groups, notes
 
 
 def _frame(pairs: Pairs, sides: Sides) -> pd.DataFrame:
-    ours, theirs = zip(*pairs, strict=True)
-    return pd.concat(
-        [
-            frame_of(ours).assign(method=sides.first.name),
-            frame_of(theirs).assign(method=sides.second.name),
-        ],
-        ignore_index=True,
-    )
+    """Return one row per cell, with the name of its side as method."""
+    frames = [
+        frame_of(records).assign(method=side.name)
+        for side, records in zip((sides.first, sides.second), zip(*pairs, strict=True), strict=True)
+    ]
+    return pd.concat(frames, ignore_index=True)
 
 
 def _row(group: Group, metric: str, sides: Sides) -> Row:
     first, second = sides.first.name, sides.second.name
-    compared = OneDataSet(group.shared["data"], group.frame, metric)
+    data = group.shared["data"]
+    data_set = OneDataSet(data, group.frame, metric)
     if sides.same_setup and not any(_apart(*pair) for pair in group.pairs):
         note = "the same bits in every cell"
-        effect = Effect(group.shared["data"], Outcome.equal, 0.0, 0.0, 0.0, note)
+        effect = Effect(data, Outcome.equal, 0.0, 0.0, 0.0, note)
     else:
-        effect = compared.effect(first, second)
+        effect = data_set.effect(first, second)
+        if effect.value is not None and effect.low is None:  # too few starts for an interval
+            effect = data_set.every_run(first, second)
     means = group.plain.groupby("method")[metric].mean()
-    region = compared.region(first, second)
-    return Row(
-        metric, group.shared, len(group.plain) // 2, (means[first], means[second]), region, effect
-    )
+    region = data_set.region(first, second)
+    pairs = len(group.plain) // 2
+    return Row(metric, group.shared, pairs, (means[first], means[second]), region, effect)
 
 
 def _bits(pairs: Pairs) -> str:
@@ -201,45 +204,44 @@ def _bits(pairs: Pairs) -> str:
     apart = [_apart(*pair) for pair in pairs]
     far = max((x for x in apart if x < math.inf), default=0.0)
     otherwise = sum(x == math.inf for x in apart)
-    said = [f"{apart.count(0.0)} of {len(pairs)} pairs have the same bits, times left out"]
-    said += [f"the farthest are {far:.0e} apart in a column of the trace"] * (far > 0.0)
-    said += [f"{otherwise} ended otherwise"] * (otherwise > 0)
-    return "; ".join(said)
+    parts = [f"{apart.count(0.0)} of {len(pairs)} pairs have the same bits, times left out"]
+    parts += [f"the farthest are {far:.0e} apart in a column of the trace"] * (far > 0.0)
+    parts += [f"{otherwise} ended otherwise"] * (otherwise > 0)
+    return "; ".join(parts)
 
 
-def _apart(one: Record, other: Record) -> float:
+def _apart(first: Record, second: Record) -> float:
     """Return the difference of two records of which one may lack columns that the other has."""
-    return min(difference(one, other), difference(other, one))
+    return min(difference(first, second), difference(second, first))
 
 
 def differing(pairs: Pairs) -> Iterator[str]:
     """Yield a note on each setting, version and machine property in which paired records differ."""
-    found: dict[str, dict[tuple[Any, Any], int]] = {}
-    for one, another in pairs:
-        ours, theirs = _circumstances(one), _circumstances(another)
-        for key in dict.fromkeys([*ours, *theirs]):
-            values = (ours.get(key), theirs.get(key))
+    differences: dict[str, dict[tuple[Any, Any], int]] = {}
+    for first, second in (map(_circumstances, pair) for pair in pairs):
+        for key in dict.fromkeys([*first, *second]):
+            values = (first.get(key), second.get(key))
             if values[0] != values[1]:
-                counts = found.setdefault(key, {})
+                counts = differences.setdefault(key, {})
                 counts[values] = counts.get(values, 0) + 1
-    for key, counts in found.items():
+    for key, counts in differences.items():
         listed = "; ".join(
-            f"{ours} and {theirs} in {count} pairs"
-            for (ours, theirs), count in list(counts.items())[:MOST_VALUES]
+            f"{a} and {b} in {count} pairs" for (a, b), count in list(counts.items())[:MOST_VALUES]
         )
         yield f"{key}: {listed}{'; ...' * (len(counts) > MOST_VALUES)}"
 
 
 def _circumstances(record: Record) -> dict[str, Any]:
     """Return all that may change a number: settings, versions, packages, sources and processor."""
-    place = record.environment
-    return {
+    circumstances: dict[str, Any] = {
         **{key: value for key, value in dotted_settings(record) if not key.startswith(NO_SETTING)},
         "version of the method": record.method_version,
-        **({} if place is None else place.versions),
-        **({} if place is None else {"python": place.python, "cpu": place.cpu}),
-        **({} if place is None else {"commit": place.commit, "dirty": place.dirty}),
     }
+    if (machine := record.environment) is not None:
+        circumstances |= machine.versions
+        circumstances |= {"python": machine.python, "cpu": machine.cpu}
+        circumstances |= {"commit": machine.commit, "dirty": machine.dirty}
+    return circumstances
 
 
 def title(metric: str) -> str:

@@ -39,7 +39,9 @@ class Sides:
     notes: tuple[str, ...]
 
 
-def within(collected: Collected, first: str, second: str, *, each_backend: bool = False) -> Sides:
+def methods_or_backends(
+    collected: Collected, first: str, second: str, *, each_backend: bool = False
+) -> Sides:
     """Return two methods (by label) or two backends (by name) of an experiment as sides.
 
     Methods are compared on the reference backend, or with `each_backend` on all backends.
@@ -54,14 +56,14 @@ def within(collected: Collected, first: str, second: str, *, each_backend: bool 
         sides = [_side(records, _method, labels[name.casefold()]) for name in (first, second)]
         if not each_backend:
             sides = _on_the_reference(sides)
-        return _sides(collected, sides, _on, same_setup=False)
+        return _sides(collected, sides, _share_backend, same_setup=False)
     if {first, second} <= titles.keys():
         sides = [_side(records, _backend, titles[name]) for name in (first, second)]
-        return _sides(collected, sides, _by, same_setup=True)
+        return _sides(collected, sides, _share_method, same_setup=True)
     for name in (first, second):
         if name.casefold() not in labels and name not in titles:
-            known = {*labels.values(), *titles}
-            raise unknown(f"method or backend in records of {collected.experiment}", name, known)
+            names = {*labels.values(), *titles}
+            raise unknown(f"method or backend in records of {collected.experiment}", name, names)
     raise UserError(f"{first!r} and {second!r}: give two methods or two backends, not one of each")
 
 
@@ -84,20 +86,20 @@ def _backend(record: Record) -> str:
     return record.config.backend.title
 
 
-def _on(record: Record) -> dict[str, str]:
+def _share_backend(record: Record) -> dict[str, str]:
     return {"backend": _backend(record)}
 
 
-def _by(record: Record) -> dict[str, str]:
+def _share_method(record: Record) -> dict[str, str]:
     return {"method": _method(record)}
 
 
-def _on_by(record: Record) -> dict[str, str]:
-    return _by(record) | _on(record)
+def _share_both(record: Record) -> dict[str, str]:
+    return _share_method(record) | _share_backend(record)
 
 
-def _side(records: Iterable[Record], of: Callable[[Record], str], name: str) -> Side:
-    return Side(name, tuple(record for record in records if of(record) == name))
+def _side(records: Iterable[Record], side_of: Callable[[Record], str], name: str) -> Side:
+    return Side(name, tuple(record for record in records if side_of(record) == name))
 
 
 def _on_the_reference(sides: Sequence[Side]) -> list[Side]:
@@ -128,14 +130,10 @@ def folders(
     Raises:
         UserError: a folder has no such records, or some that do not fit together.
     """
-    read = [_read(folder, experiment, cells, backends) for folder in (first, second)]
-    ours, theirs = (
-        Side(str(folder), records)
-        for folder, (records, _) in zip((first, second), read, strict=True)
-    )
-    notes = tuple(line for _, lines in read for line in lines)
+    side_1, notes_1 = _read(first, experiment, cells, backends)
+    side_2, notes_2 = _read(second, experiment, cells, backends)
     what = f"{experiment or 'all experiments'}: {first} against {second}"
-    return Sides(what, ours, theirs, _on_by, True, notes)
+    return Sides(what, side_1, side_2, _share_both, True, notes_1 + notes_2)
 
 
 def _read(
@@ -143,25 +141,27 @@ def _read(
     experiment: str | None,
     cells: Sequence[CellConfig] | None,
     backends: Sequence[str] | None,
-) -> tuple[tuple[Record, ...], tuple[str, ...]]:
-    found = records_in(folder, experiment)
-    records = found.records
+) -> tuple[Side, tuple[str, ...]]:
+    """Return a folder as a side, and notes on damaged files. Raises `UserError` without records."""
+    folder_records = records_in(folder, experiment)
+    records = folder_records.records
     if cells is not None:
-        wanted = {_says(identify(cell).config) for cell in cells}
-        records = [record for record in records if _says(record.config) in wanted]
+        settings = {_settings(identify(cell).config) for cell in cells}
+        records = [record for record in records if _settings(record.config) in settings]
     if backends:
         records = [r for r in records if {r.config.backend.name, _backend(r)} & set(backends)]
     if not records:
-        of = f" of {experiment}" if experiment else ""
-        on = f" on {' or '.join(backends)}" if backends else ""
-        raise UserError(f"no records{of}{on} in {folder}")
+        of_experiment = f" of {experiment}" if experiment else ""
+        on_backends = f" on {' or '.join(backends)}" if backends else ""
+        raise UserError(f"no records{of_experiment}{on_backends} in {folder}")
     records = _of_one_version(records)
     for name in {record.config.experiment for record in records}:
         refuse_mixture([record for record in records if record.config.experiment == name])
-    return tuple(records), tuple(f"left out: {line}" for line in found.damaged)
+    notes = tuple(f"left out: {line}" for line in folder_records.damaged)
+    return Side(str(folder), tuple(records)), notes
 
 
-def _says(config: CellConfig) -> str:
+def _settings(config: CellConfig) -> str:
     """Return the settings of a configuration that determine numbers and differ from their defaults."""
     return json.dumps(essential(config), sort_keys=True)
 
@@ -170,9 +170,10 @@ def _of_one_version(records: Sequence[Record]) -> list[Record]:
     """Return one version of each configuration: the records that are current, or else the newest."""
     cells: defaultdict[str, list[Record]] = defaultdict(list)
     for record in records:
-        cells[_says(record.config)].append(record)
-    chosen = []
-    for several in cells.values():
-        current = several if len(several) == 1 else [x for x in several if not outdated_reason(x)]
-        chosen += current or [max(several, key=lambda record: record.started)]
-    return chosen
+        cells[_settings(record.config)].append(record)
+    unique: list[Record] = []
+    for versions in cells.values():
+        single = len(versions) == 1
+        current = versions if single else [x for x in versions if not outdated_reason(x)]
+        unique += current or [max(versions, key=lambda record: record.started)]
+    return unique

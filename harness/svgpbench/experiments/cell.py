@@ -13,7 +13,7 @@ from svgpbench.environment import software
 from svgpbench.errors import UserError
 from svgpbench.experiments.compatibility import refuse_incompatible
 from svgpbench.experiments.data_errors import data_errors_are_the_users
-from svgpbench.experiments.identity import DataFacts, Identity, digest, identity_of
+from svgpbench.experiments.identity import CellIdentity, DataFacts, digest, identity_of
 from svgpbench.experiments.likelihood_of_data import likelihood_for
 from svgpbench.experiments.outcome import Outcome, columns
 from svgpbench.initialization.growing_basis import Growth
@@ -29,13 +29,16 @@ from svgpbench.plugins import load_backend, registry_of
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.checkpoints import EVERY_S, Checkpoint
 from svgpbench.training.chunked import trainer_class
-from svgpbench.training.em import Trained, Trainer
+from svgpbench.training.em import Trainer
 from svgpbench.training.online import OnlineTrainer
 from svgpbench.tree import tree_map
 from svgpbench_datasets import (
     Dataset,
     Prepared,
     Split,
+    block_fold,
+    column_fold,
+    group_fold,
     k_fold,
     load_user_table,
     prepare,
@@ -62,12 +65,13 @@ def load_data(config: DataConfig) -> Dataset:
                 name=config.name,
                 outputs=config.outputs or (),
                 arrays=config.arrays or (),
+                groups=config.groups,
             )
         dataset: Dataset = registry_of(config.name).load(config.name)
         return dataset
 
 
-def identify(config: CellConfig) -> Identity:
+def identify(config: CellConfig) -> CellIdentity:
     """Return the complete configuration of a cell and its id. Imports no framework."""
     return identity_of(config, _declared_facts(config.data) or load_data(config.data))
 
@@ -92,7 +96,7 @@ def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
         if config.split.kind == "none":
             make = functools.partial(prepare_whole, dataset)
         else:
-            rows = split_rows(config.data, config.split, len(dataset.y))
+            rows = split_rows(config.data, config.split, len(dataset.y), dataset.groups)
             make = functools.partial(prepare, dataset, rows)
         return make(
             standardise_x=config.data.standardise_x,
@@ -115,31 +119,40 @@ def drawn_rows(config: CellConfig, ready: Prepared) -> tuple[Inputs, Floats]:
     return np.asarray(ready.X_train[chosen_rows]), ready.y_train[chosen_rows]
 
 
-def split_rows(data: DataConfig, how: SplitConfig, rows: int) -> Split:
+def split_rows(
+    data: DataConfig, how: SplitConfig, rows: int, groups: npt.NDArray[np.int64] | None = None
+) -> Split:
     """Return the training rows and the test rows of a data set with `rows` rows.
 
     Raises:
         DataError: if the test fraction or the fold is impossible.
-        UserError: if the split is fixed and the data set has no published splits.
+        UserError: if the split is fixed and the data set has no published splits, or if it needs the
+            `groups` [rows] of the data and there are none.
     """
     if how.kind == "k-fold":
         return k_fold(rows, how.folds, how.fold, how.seed)
+    if how.kind == "blocks":
+        return block_fold(rows, how.folds, how.fold)
+    if how.kind in ("groups", "column"):
+        if groups is None:
+            raise UserError(
+                f"split kind {how.kind!r} needs a column of groups: "
+                f"name it as `groups` of data set {data.name!r}, a file of your own"
+            )
+        if how.kind == "column":
+            return column_fold(groups, how.fold)
+        return group_fold(groups, how.folds, how.fold, how.seed)
     if how.kind == "random":
         return random_split(rows, how.test_fraction, how.seed)
-    return _fixed_split(data, how.fold)
-
-
-def _fixed_split(data: DataConfig, fold: int) -> Split:
-    """Return a published split of a data set. Raises `UserError` if it has none."""
     if data.path is not None:
         raise UserError(
             f"data set {data.name!r} is a file of your own and has no fixed splits; "
-            "use split kind 'k-fold' or 'random'"
+            "use split kind 'k-fold', 'random', 'groups', 'blocks' or 'column'"
         )
     registry = registry_of(data.name)
     if not hasattr(registry, "fixed_split"):
         raise UserError(f"the registry of data set {data.name!r} has no fixed splits")
-    split: Split = registry.fixed_split(data.name, fold)
+    split: Split = registry.fixed_split(data.name, how.fold)
     return split
 
 
@@ -241,7 +254,7 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
     theta = initial_theta(config, model, X, data.y)
     parts = (ops, model, method, data)
     if config.training.kind == "online":
-        growth = Growth.of(config.inducing, config.training.online.increment)
+        growth = Growth.from_config(config.inducing, config.training.online.increment)
         return OnlineTrainer(*parts, theta, config.training, growth, config.seed), ready
     start = data.X if method.basis == "data" else X
     theta = theta._replace(inducing=initial_inducing(config, model, method, theta, start))
@@ -263,6 +276,9 @@ def run_cell(
     saved = Checkpoint(checkpoint, key, every_s)
     trained = trainer.run(saved)
     last = trained.trace[-1] if trained.trace else {}
+    timing = {"train_s": last["seconds"]} if last else {}
+    if trained.evaluations:  # only L-BFGS counts them
+        timing["evaluations"] = trained.evaluations
     return Outcome(
         status=trained.status,
         message=trained.message or saved.ignored_reason,
@@ -275,12 +291,6 @@ def run_cell(
             "n_test": len(ready.y_test),
             "dimensions": int(ready.X_train.shape[1]),
         },
-        timing=_timing(trained),
+        timing=timing,
         resumptions=trained.resumptions,
     )
-
-
-def _timing(trained: Trained) -> dict[str, float | int | None]:
-    """Return the seconds of training and, if L-BFGS ran, the number of its evaluations."""
-    effort = {"train_s": trained.trace[-1]["seconds"]} if trained.trace else {}
-    return effort | ({"evaluations": trained.evaluations} if trained.evaluations else {})

@@ -91,14 +91,10 @@ def named(path: Path) -> str:
         head_text, tail = f"[presets.{tail[0]}]", tail[1:]
     else:
         head_text = f"[{head[0]}]" if tail or head[0] in _TABLES else str(head[0])
-    return f"{head_text} {_dotted(tail)}".strip()
-
-
-def _dotted(path: Path) -> str:
-    text = ""
-    for part in path:
-        text += f" no. {part + 1}" if isinstance(part, int) else f".{part}"
-    return text.removeprefix(".")
+    tail_text = "".join(
+        f" no. {part + 1}" if isinstance(part, int) else f".{part}" for part in tail
+    )
+    return f"{head_text} {tail_text.removeprefix('.')}".strip()
 
 
 def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> set[str]:

@@ -26,7 +26,7 @@ SHOWN_ONLY: dict[str, set[str]] = {"method": {"label"}, "data": {"path", "factor
 """Fields that change no result: names in tables, and the path of a data file, whose content is hashed."""
 
 
-class Identity(NamedTuple):
+class CellIdentity(NamedTuple):
     """Id, data fingerprint, complete configuration and method version of a cell."""
 
     cell_id: str
@@ -42,13 +42,13 @@ class DataFacts(NamedTuple):
     class_labels: tuple[str, ...] | None  # None for regression
 
 
-def identity_of(config: CellConfig, dataset: Dataset | DataFacts) -> Identity:
+def identity_of(config: CellConfig, dataset: Dataset | DataFacts) -> CellIdentity:
     """Return the complete configuration and the id of a cell.
 
     Raises `UserError` if the method or the likelihood cannot be built.
     """
     complete, version = completed(config, dataset), version_of(config)
-    return Identity(
+    return CellIdentity(
         cell_id(complete, dataset.fingerprint, version), dataset.fingerprint, complete, version
     )
 

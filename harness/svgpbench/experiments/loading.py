@@ -42,20 +42,17 @@ def load_experiment(text: str) -> Experiment:
     """
     if is_file_name(text):
         path = Path(text)
-        return _with_paths_beside(path, _parse(str(path), _read(path)))
+        try:
+            raw = path.read_bytes()
+        except (OSError, ValueError) as error:  # a name that no file can have
+            why = getattr(error, "strerror", None) or error
+            raise UserError(f"{path} cannot be read: {why}") from None
+        return _with_paths_beside(path, _parse(str(path), raw))
     shipped = shipped_experiments()
     if text not in shipped:
         hint = "; for a file of your own give its name with .toml"
         raise UserError(f"{unknown('experiment', text, shipped)}{hint}")
     return _parse(f"{text}.toml", shipped[text].read_bytes())
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except (OSError, ValueError) as error:  # a name that no file can have
-        why = getattr(error, "strerror", None) or error
-        raise UserError(f"{path} cannot be read: {why}") from None
 
 
 def parse_toml(origin: str, raw: bytes) -> dict[str, Any]:

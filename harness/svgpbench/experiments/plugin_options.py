@@ -18,7 +18,7 @@ from svgpbench.options import check_option, option_names
 from svgpbench.plugins import GROUPS, INDUCING, KERNELS, LIKELIHOODS, load
 
 
-class Table(NamedTuple):
+class PluginTable(NamedTuple):
     """A table of a file, its path, and the group of the plugin that it names."""
 
     path: Path
@@ -41,7 +41,7 @@ def refuse_unknown_options(experiment: Experiment) -> None:
         _check(located, {name: load(located.group, name) for name in names})
 
 
-def _check(located: Table, plugins: dict[str, Any]) -> None:
+def _check(located: PluginTable, plugins: dict[str, Any]) -> None:
     """Raise `UserError` for the first option that no plugin has, or that has a wrong value."""
     for key, value in located.table.options.items():
         having = {name: cls for name, cls in plugins.items() if key in option_names(cls)}
@@ -57,15 +57,15 @@ def _check(located: Table, plugins: dict[str, Any]) -> None:
                 raise UserError(f"{named(located.path)}: {error}") from None
 
 
-def _tables(experiment: Experiment) -> Iterator[Table]:
-    yield Table(("kernel",), experiment.kernel, KERNELS)
-    yield Table(("inducing",), experiment.inducing, INDUCING)
+def _tables(experiment: Experiment) -> Iterator[PluginTable]:
+    yield PluginTable(("kernel",), experiment.kernel, KERNELS)
+    yield PluginTable(("inducing",), experiment.inducing, INDUCING)
     for i, problem in enumerate(experiment.problems):
-        yield Table(("problems", i, "likelihood"), problem.likelihood, LIKELIHOODS)
-        yield Table(("problems", i, "kernel"), problem.kernel, KERNELS)
-        yield Table(("problems", i, "inducing"), problem.inducing, INDUCING)
+        yield PluginTable(("problems", i, "likelihood"), problem.likelihood, LIKELIHOODS)
+        yield PluginTable(("problems", i, "kernel"), problem.kernel, KERNELS)
+        yield PluginTable(("problems", i, "inducing"), problem.inducing, INDUCING)
     for i, entry in enumerate(experiment.methods):
-        yield Table(("methods", i, "inducing"), entry.inducing, INDUCING)
+        yield PluginTable(("methods", i, "inducing"), entry.inducing, INDUCING)
     for name, preset in experiment.presets.items():
-        yield Table(("presets", name, "kernel"), preset.kernel, KERNELS)
-        yield Table(("presets", name, "inducing"), preset.inducing, INDUCING)
+        yield PluginTable(("presets", name, "kernel"), preset.kernel, KERNELS)
+        yield PluginTable(("presets", name, "inducing"), preset.inducing, INDUCING)

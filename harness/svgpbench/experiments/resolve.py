@@ -30,8 +30,8 @@ DEFAULT_PRESET = "quick"
 AS_DECLARED = Preset()
 ONE_IN = 10
 """One cell in this many also runs on the backends of `sampled_on`."""
-NOT_HASHED: Any = {"backend": True, "training": {"joint"}}
-"""Fields left out of the hash that draws these cells: the backend, and a field that was added later."""
+NOT_HASHED: Any = {"backend": True, "training": {"joint"}, "data": {"groups"}}
+"""Fields left out of the hash that draws these cells: the backend, and fields that were added later."""
 
 C = TypeVar("C", bound=Strict)
 
@@ -294,7 +294,7 @@ def _splits(plan: SplitPlan, run_folds: tuple[int, ...] | None) -> Iterator[Spli
     all_folds = (0,) if plan.kind == "fixed" else tuple(range(plan.folds))
     common = plan.model_dump(exclude={"run_folds"})
     for fold in run_folds or plan.run_folds or all_folds:
-        if plan.kind == "k-fold":
+        if plan.kind in ("k-fold", "groups", "blocks", "column"):
             yield SplitConfig.model_validate({**common, "fold": fold})
         elif plan.kind == "fixed":
             yield SplitConfig(kind="fixed", fold=fold)

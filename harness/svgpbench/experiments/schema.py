@@ -36,18 +36,17 @@ def _one_data_set_per_output(values: Any) -> Any:
     """Expand a table with `target = ["y1", "y2"]` to NAME@y1 and NAME@y2; neither column is an input."""
     if not isinstance(values, list):
         return values
-    return tuple(entry for value in values for entry in _data_sets_of_outputs(value))
-
-
-def _data_sets_of_outputs(value: Any) -> list[Any]:
-    if not (isinstance(value, dict) and "name" in value and isinstance(value.get("target"), list)):
-        return [value]
-    targets = value["target"]
-    names = [f"{value['name']}@{target}" for target in targets]
-    return [
-        {**value, "name": name, "target": target, "outputs": targets}
-        for name, target in zip(names, targets, strict=True)
-    ]
+    entries = []
+    for value in values:
+        if isinstance(value, dict) and "name" in value and isinstance(value.get("target"), list):
+            name, targets = value["name"], value["target"]
+            entries += [
+                {**value, "name": f"{name}@{target}", "target": target, "outputs": targets}
+                for target in targets
+            ]
+        else:
+            entries.append(value)
+    return tuple(entries)
 
 
 Some = Field(min_length=1)
@@ -65,7 +64,7 @@ class SplitPlan(Strict):
     For `fixed` splits, the default is the first split only, because their number depends on the data set.
     """
 
-    kind: Literal["k-fold", "random", "fixed"] = "k-fold"
+    kind: Literal["k-fold", "random", "fixed", "groups", "blocks", "column"] = "k-fold"
     folds: Annotated[int, Field(ge=2)] = 5
     test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1  # random only
     seed: NonNegativeInt = 0
@@ -188,11 +187,6 @@ class Experiment(Strict):
         return self.split.model_copy(update={"folds": preset.folds, "run_folds": None})
 
     @property
-    def _factor_names(self) -> set[str]:
-        entries = (data for problem in self.problems for data in problem.data)
-        return {name for data in entries for name, _ in data.factors}
-
-    @property
     def labels(self) -> tuple[str, ...]:
         """Titles of the methods, in the order of the file."""
         return tuple(entry.title for entry in self.methods)
@@ -215,11 +209,13 @@ class Experiment(Strict):
     @model_validator(mode="after")
     def _presets_name_what_exists(self) -> Experiment:
         _check_folds("[split]", self.split.run_folds, self.split)
+        entries = (data for problem in self.problems for data in problem.data)
+        factors = {factor for data in entries for factor, _ in data.factors}
         for name, preset in self.presets.items():
             where = f"[presets.{name}]"
             _check_names(where, "data set", preset.data, data_sets_by_name(self.data_names))
             _check_names(where, "method label", preset.methods, self.labels)
-            _check_names(where, "factor", preset.where, self._factor_names)
+            _check_names(where, "factor", preset.where, factors)
             _check_folds(where, preset.run_folds, self.split_of(preset))
             first_backend = (preset.backends or self.backends)[0]
             if first_backend in (preset.sampled_on or ()):
@@ -274,13 +270,13 @@ class Experiment(Strict):
             names = ("e_rate", "m_rate", "online")
             return tuple(self._training(name, problem, method) for name in names)
 
-        alike = [x for x in self.methods if x.name == entry.name and x.options == entry.options]
+        variants = [x for x in self.methods if x.name == entry.name and x.options == entry.options]
         return all(
             (
                 self._training("kind", problem, entry) == "online"
                 and len(self._training("online", problem, entry).rates) > 1
             )
-            or len({repr(rates(x, problem)) for x in alike}) > 1
+            or len({repr(rates(x, problem)) for x in variants}) > 1
             for problem in self.problems
         )
 
@@ -300,7 +296,10 @@ def _check_names(where: str, kind: str, names: Iterable[str] | None, valid: Iter
 
 def _check_folds(where: str, run_folds: tuple[int, ...] | None, plan: SplitPlan) -> None:
     for fold in run_folds or ():
-        if fold >= plan.folds and plan.kind != "fixed":  # data sets differ in their fixed splits
+        if fold >= plan.folds and plan.kind not in (
+            "fixed",
+            "column",
+        ):  # the data set says how many
             raise ValueError(f"{where} run_folds: fold {fold} of {plan.folds} (they count from 0)")
     if run_folds is not None and len(set(run_folds)) < len(run_folds):
         raise ValueError(f"{where} run_folds names a fold twice")

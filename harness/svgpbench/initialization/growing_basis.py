@@ -35,7 +35,7 @@ class Growth:
     width: float | None = None  # of new inducing functions, in lengthscales; None for points
 
     @classmethod
-    def of(cls, inducing: InducingConfig, increment: int) -> Growth:
+    def from_config(cls, inducing: InducingConfig, increment: int) -> Growth:
         """Return the growth that an experiment file defines."""
         return cls(increment, inducing.count, inducing.gamma, inducing.window)
 
@@ -61,8 +61,8 @@ class Growth:
             return self._larger(inducing, self.limit, X, lengthscales)
         gamma = self._larger(inducing.gamma, self.limit_gamma, X, lengthscales)
         beta = self._larger(inducing.beta, self.limit, X, lengthscales)
-        same = gamma is inducing.gamma and beta is inducing.beta
-        return inducing if same else Decoupled(gamma, beta)
+        is_unchanged = gamma is inducing.gamma and beta is inducing.beta
+        return inducing if is_unchanged else Decoupled(gamma, beta)
 
     def complete(self, inducing: Tree) -> bool:
         """Return True if every basis is at its limit."""
@@ -86,8 +86,8 @@ class Growth:
         rows = new_points(X, centres(basis), lengthscales, count)
         if not count or len(rows) < count:
             return basis
-        more = windows(X[rows], self.width, lengthscales)
-        return tree_map(lambda old, new: np.concatenate([old, new]), basis, more)
+        new_part = windows(X[rows], self.width, lengthscales)
+        return tree_map(lambda old, new: np.concatenate([old, new]), basis, new_part)
 
 
 def new_points(

@@ -48,10 +48,10 @@ def initial_bases(
         return initial_inducing_inputs(X, inducing.count, way, seed, covariance)
     M_b, total = inducing.count, inducing.count + inducing.gamma
     points = initial_inducing_inputs(X, total, way, seed, covariance)
-    dealt = Stream.TWO_BASES.generator(seed).permutation(total)
+    order = Stream.TWO_BASES.generator(seed).permutation(total)
     if way.leads:
-        dealt = np.arange(total)  # the first points explain most variance: they go to β
-    return Decoupled(points[dealt[M_b:]], points[dealt[:M_b]])
+        order = np.arange(total)  # the first points explain most variance: they go to β
+    return Decoupled(points[order[M_b:]], points[order[:M_b]])
 
 
 def windows(Z: Floats, width: float | None, lengthscales: Floats) -> Floats | Features:

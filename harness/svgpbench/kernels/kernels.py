@@ -110,8 +110,8 @@ class SquaredExponential(Kernel):
         return ops.matrix_transpose(function_with_point(ops, l2, B, A))
 
 
-# A naive square root has an infinite slope at coincident points, which autodiff turns into NaN.
 SMALLEST_SQUARED_DISTANCE = 1e-36
+"""Floor under a square root, whose slope is infinite at 0: autodiff would turn it into NaN."""
 
 
 @dataclass(frozen=True)

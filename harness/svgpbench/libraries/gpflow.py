@@ -1,4 +1,4 @@
-"""GPflow: steps to time, models to train, stability runs, and posteriors to and from it. Requires GPflow.
+"""Timed steps, training, stability runs and exchanged posteriors of GPflow. Requires GPflow.
 
 `serve.py` loads this file with the Python of GPflow's environment, which has none of svgpbench's packages.
 
@@ -19,10 +19,14 @@ import numpy as np
 import tensorflow as tf
 
 from svgpbench.errors import UserError
+from svgpbench.libraries.steps import ADAM_EPSILON, HELD_STEPS, SMALLEST_POSITIVE, timed_batches
 from svgpbench.libraries.whitened import (
     ExportedPosterior,
     TableScaling,
+    foreign_likelihood,
+    kernel_class,
     load_whitened,
+    missing_likelihood,
     named_kernel,
     plain_table,
     save_whitened,
@@ -31,12 +35,9 @@ from svgpbench.libraries.whitened import (
 )
 
 VERSIONS = ("gpflow", "tensorflow", "numpy")
-HELD = 8
-SMALLEST_POSITIVE = 1e-6  # θ = floor + softplus(raw), as in svgpbench
-ADAM_EPSILON = 1e-8
 MODES = {"graph": False, "xla": True}
 RETRACED = "natgrad retraced"
-OWN_SQUASH = 1e-3
+DEFAULT_SQUASH = 1e-3
 """ε in the default link of `gpflow.likelihoods.Bernoulli`."""
 
 KERNELS = {
@@ -56,10 +57,10 @@ def start(threads: int) -> None:
 # --- models ------------------------------------------------------------------------------------
 
 
-def build_model(p: dict[str, Any], *, own_draws: bool = False) -> Any:
+def build_model(p: dict[str, Any], *, fresh_draws: bool = False) -> Any:
     """Build a whitened SVGP with Matérn-5/2 at q = p, with the problem's jitter and a positive floor.
 
-    A softmax uses the problem's draws, or fresh draws of GPflow's own at every call if `own_draws`.
+    A softmax uses the problem's draws, or GPflow's own at every call with `fresh_draws`.
     """
     gpflow.config.set_default_jitter(float(p["jitter"]))
     gpflow.config.set_default_positive_minimum(SMALLEST_POSITIVE)
@@ -68,28 +69,30 @@ def build_model(p: dict[str, Any], *, own_draws: bool = False) -> Any:
     if str(p["likelihood"]) == "gaussian":
         likelihood = gpflow.likelihoods.Gaussian(variance=float(p["noise_variance"]))
     elif str(p["likelihood"]) == "softmax":
-        likelihood = gpflow.likelihoods.Softmax(classes) if own_draws else softmax(p["noise"])
+        likelihood = (
+            gpflow.likelihoods.Softmax(classes) if fresh_draws else FixedDrawsSoftmax(p["noise"])
+        )
     else:
         likelihood = gpflow.likelihoods.Bernoulli()  # its link is the problem's squashed probit
     options = {"num_data": int(p["n"]), "whiten": True, "num_latent_gps": classes}
     return gpflow.models.SVGP(kernel, likelihood, p["Z"].astype(dtype), **options)
 
 
-def softmax(noise: Any) -> Any:
-    """Build GPflow's softmax with the problem's draws, one set for all rows, in place of fresh ones."""
-    samples, classes = noise.shape
-    draws = tf.Variable(noise, trainable=False)
+class FixedDrawsSoftmax(gpflow.likelihoods.Softmax):
+    """GPflow's softmax with the problem's draws [S, P], one set for all rows, in place of fresh ones."""
 
-    class Softmax(gpflow.likelihoods.Softmax):
-        def _mc_quadrature(
-            self, funcs: Any, mean: Any, variance: Any, *rest: Any, **more: Any
-        ) -> Any:
-            rows = tf.broadcast_to(draws[:, None, :], [samples, tf.shape(mean)[0], classes])
-            return super()._mc_quadrature(funcs, mean, variance, *rest, **{**more, "epsilon": rows})
+    def __init__(self, noise: Any) -> None:
+        super().__init__(noise.shape[1])
+        self.num_monte_carlo_points = noise.shape[0]
+        self.draws = tf.Variable(noise, trainable=False)
 
-    likelihood = Softmax(classes)
-    likelihood.num_monte_carlo_points, likelihood.draws = samples, draws
-    return likelihood
+    def _mc_quadrature(
+        self, funcs: Any, mean: Any, variance: Any, *arguments: Any, **options: Any
+    ) -> Any:
+        samples, classes = self.draws.shape
+        shape = [samples, tf.shape(mean)[0], classes]
+        options["epsilon"] = tf.broadcast_to(self.draws[:, None, :], shape)
+        return super()._mc_quadrature(funcs, mean, variance, *arguments, **options)
 
 
 class JitteredPoints(gpflow.inducing_variables.InducingPoints):
@@ -164,11 +167,11 @@ def retraced_e_step(model: Any, rate: float) -> Callable[..., None]:
 
 
 def e_steps(model: Any, rate: float) -> Callable[..., None]:
-    """Return `HELD` natural-gradient steps on one batch."""
+    """Return `HELD_STEPS` natural-gradient steps on one batch."""
     natural_step = e_step(model, rate)
 
     def steps(X: Any, y: Any) -> None:
-        for _ in tf.range(HELD):
+        for _ in tf.range(HELD_STEPS):
             natural_step(X, y)
 
     return steps
@@ -248,7 +251,7 @@ class Restartable:
     """Variables that go back to their start."""
 
     def remember(self, variables: Any) -> None:
-        """Take the variables' present values for their start."""
+        """Make the current values of the variables their start."""
         self.start = [(variable, variable.numpy()) for variable in variables]
 
     def reset(self) -> None:
@@ -257,7 +260,7 @@ class Restartable:
             variable.assign(value)
 
 
-class TimedStep(Restartable):
+class GPflowStep(Restartable):
     """Step of a model at its start, traced once: as a TensorFlow graph, and compiled by XLA.
 
     With method `natgrad retraced`, E-steps are traced at every call, and only as a graph.
@@ -268,27 +271,27 @@ class TimedStep(Restartable):
             raise NotImplementedError("it differs from natgrad in e_step and em_step alone")
         self.name, self.model = name, build_model(p)
         rows = rows_of(p)
-        self.batch = rows(p["X"], p["y"])
-        later = list(map(rows, p["X_later"], p["y_later"]))
+        batches = timed_batches(p, rows)
+        self.batch = batches[0]
         e_rate, m_rate = float(p["e_rate"]), float(p["m_rate"])
         if name in ("m_step", "predict"):
             tf.function(e_step(self.model, e_rate))(*self.batch)
         arguments: tuple[Any, ...] = self.batch
         if name == "em_step":
-            arguments = ([self.batch, *later[:-1]], later[-1])
-            self.batch = later[-1]  # the bound after the step is on the M-step's batch
+            arguments = (batches[:-1], batches[-1])
+            self.batch = batches[-1]  # the bound after the step is on the M-step's batch
         elif name == "predict":
             arguments = rows(p["X_new"], p["y_new"])
-        make: dict[str, Callable[[], Callable[..., Any]]] = {
+        builders: dict[str, Callable[[], Step]] = {
             "e_step": lambda: e_step(self.model, e_rate),
             "e_step_held": lambda: e_steps(self.model, e_rate),
             "m_step": lambda: m_step(self.model, started_adam(self.model, m_rate)),
             "em_step": lambda: em_step(self.model, e_rate, started_adam(self.model, m_rate)),
             "predict": lambda: predict(self.model),
         }
-        retraced: dict[str, Callable[[], Callable[..., Any]]] = {
+        retraced: dict[str, Callable[[], Step]] = {
             "e_step": lambda: retraced_e_step(self.model, e_rate),
-            "m_step": lambda: tf.function(make["m_step"]()),
+            "m_step": lambda: tf.function(builders["m_step"]()),
             "em_step": lambda: retraced_em_step(
                 self.model, e_rate, started_adam(self.model, m_rate)
             ),
@@ -297,7 +300,7 @@ class TimedStep(Restartable):
             self.modes = {"graph": awaited(retraced[name](), arguments)}
         else:
             self.modes = {
-                mode: awaited(tf.function(make[name](), jit_compile=by_xla), arguments)
+                mode: awaited(tf.function(builders[name](), jit_compile=by_xla), arguments)
                 for mode, by_xla in MODES.items()
             }
         self.remember(self.model.variables)
@@ -309,7 +312,7 @@ class TimedStep(Restartable):
         return float(self.model.elbo(self.batch).numpy())
 
 
-class Learner(Restartable):
+class GPflowLearner(Restartable):
     """Model that trains on the batches it is fed."""
 
     def __init__(self, p: dict[str, Any], method: str, mode: str) -> None:
@@ -360,13 +363,13 @@ class Learner(Restartable):
         return mean.numpy().T, variance.numpy().T, 0.0 if noise is None else noise.numpy()
 
 
-class NaturalGradientRun:
+class GPflowWalker:
     """Natural-gradient steps at a fixed θ, from q = p, with GPflow's own draws of a softmax."""
 
     def __init__(self, p: dict[str, Any], request: dict[str, Any]) -> None:
         tf.random.set_seed(request["seed"])
         gpflow.config.set_default_float(np.dtype(request["dtype"]).type)
-        self.p, self.rows, self.model = p, rows_of(p), build_model(p, own_draws=True)
+        self.p, self.rows, self.model = p, rows_of(p), build_model(p, fresh_draws=True)
         self.compiled = tf.function(e_step(self.model, request["rate"]))
         self.elbo = tf.function(self.model.elbo)
 
@@ -396,8 +399,8 @@ class NaturalGradientRun:
         return self.model.predict_f(self.minibatch(self.p["rows"][k])[0])[1].numpy()
 
 
-# what `serve.py` asks for
-build, learner, natural_gradient_run = TimedStep, Learner, NaturalGradientRun
+# names that `serve.py` reads
+build, learner, natural_gradient_run = GPflowStep, GPflowLearner, GPflowWalker
 
 
 # --- posteriors --------------------------------------------------------------------------------
@@ -408,20 +411,19 @@ def to_gpflow(path: str | Path) -> Any:
 
     Raises `UserError` if the file is not an exported posterior, or if GPflow lacks its kernel or likelihood.
     """
-    w = load_whitened(path)
-    if w.kernel not in KERNELS:
-        raise UserError(f"{path}: GPflow has no kernel {w.kernel!r} as svgpbench has it")
-    isotropic = len(w.lengthscales) == 1
-    scales = float(w.lengthscales[0]) if isotropic else w.lengthscales
+    exported = load_whitened(path)
+    kernel = kernel_class(path, exported, KERNELS, "GPflow")
+    isotropic = len(exported.lengthscales) == 1
+    scales = float(exported.lengthscales[0]) if isotropic else exported.lengthscales
     return gpflow.models.SVGP(
-        KERNELS[w.kernel](variance=w.variance, lengthscales=scales),
-        _likelihood(path, w),
-        JitteredPoints(w.Z, w.jitter),
-        num_latent_gps=len(w.mean),
-        q_mu=w.mean.T,
-        q_sqrt=w.chol,
+        kernel(variance=exported.variance, lengthscales=scales),
+        _build_likelihood(path, exported),
+        JitteredPoints(exported.Z, exported.jitter),
+        num_latent_gps=len(exported.mean),
+        q_mu=exported.mean.T,
+        q_sqrt=exported.chol,
         whiten=True,
-        num_data=w.table.rows or None,
+        num_data=exported.table.rows or None,
     )
 
 
@@ -450,50 +452,43 @@ def from_gpflow(model: Any, path: str | Path, table: TableScaling | None = None)
     if not model.whiten:
         K = model.kernel(Z).numpy() + jitter * np.eye(len(Z))
         mean, chol = whiten(K, mean, chol)
-    likelihood, parameters = _said(model.likelihood)
-    read = table or plain_table(Z.shape[1])
-    if not read.rows and model.num_data is not None:
-        read = read._replace(rows=int(model.num_data))
-    return save_whitened(
-        ExportedPosterior(
-            named_kernel(model.kernel, KERNELS),
-            float(model.kernel.variance.numpy()),
-            np.ravel(model.kernel.lengthscales.numpy()),
-            likelihood,
-            parameters,
-            float(jitter),
-            Z,
-            mean,
-            with_positive_diagonal(chol),
-            read,
-        ),
-        path,
+    name, parameters = _exported_likelihood(model.likelihood)
+    scaling = table or plain_table(Z.shape[1])
+    if not scaling.rows and model.num_data is not None:
+        scaling = scaling._replace(rows=int(model.num_data))
+    kernel, chol = named_kernel(model.kernel, KERNELS), with_positive_diagonal(chol)
+    variance = float(model.kernel.variance.numpy())
+    lengthscales = np.ravel(model.kernel.lengthscales.numpy())
+    exported = ExportedPosterior(
+        kernel, variance, lengthscales, name, parameters, float(jitter), Z, mean, chol, scaling
     )
+    return save_whitened(exported, path)
 
 
-def _likelihood(path: str | Path, w: ExportedPosterior) -> Any:
-    values = w.parameters
-    if w.likelihood == "gaussian":
+def _build_likelihood(path: str | Path, exported: ExportedPosterior) -> Any:
+    values = exported.parameters
+    if exported.likelihood == "gaussian":
         return gpflow.likelihoods.Gaussian(variance=values["noise_variance"])
-    if w.likelihood == "bernoulli-probit":
-        plain = values["squash"] == OWN_SQUASH
+    if exported.likelihood == "bernoulli-probit":
+        plain = values["squash"] == DEFAULT_SQUASH
         return gpflow.likelihoods.Bernoulli() if plain else SquashedProbit(values["squash"])
-    if w.likelihood == "softmax":
-        softmax_likelihood = gpflow.likelihoods.Softmax(int(values["classes"]))
-        softmax_likelihood.num_monte_carlo_points = int(values["samples"])
-        return softmax_likelihood
-    raise UserError(f"{path}: likelihood {w.likelihood!r} does not cross to GPflow")
+    if exported.likelihood == "softmax":
+        softmax = gpflow.likelihoods.Softmax(int(values["classes"]))
+        softmax.num_monte_carlo_points = int(values["samples"])
+        return softmax
+    raise missing_likelihood(path, exported, "GPflow")
 
 
-def _said(likelihood: Any) -> tuple[str, dict[str, float]]:
+def _exported_likelihood(likelihood: Any) -> tuple[str, dict[str, float]]:
+    """Return name and parameters of a likelihood."""
     kinds = gpflow.likelihoods
     if type(likelihood) is kinds.Gaussian and likelihood.variance is not None:
         return "gaussian", {"noise_variance": float(likelihood.variance.numpy())}
     if isinstance(likelihood, SquashedProbit):
         return "bernoulli-probit", {"squash": likelihood.squash}
     if type(likelihood) is kinds.Bernoulli and likelihood.invlink is kinds.utils.inv_probit:
-        return "bernoulli-probit", {"squash": OWN_SQUASH}
+        return "bernoulli-probit", {"squash": DEFAULT_SQUASH}
     if type(likelihood) is kinds.Softmax:
         samples = int(likelihood.num_monte_carlo_points)
         return "softmax", {"classes": int(likelihood.num_classes), "samples": samples}
-    raise UserError(f"likelihood {type(likelihood).__name__}: svgpbench has none that is the same")
+    raise foreign_likelihood(likelihood)

@@ -1,4 +1,4 @@
-"""GPJax: steps to time, models to train, stability runs, and posteriors to and from it. Requires GPJax.
+"""Timed steps, training, stability runs and exchanged posteriors of GPJax. Requires GPJax.
 
 `serve.py` loads this file with the Python of GPJax's environment, which has none of svgpbench's packages.
 
@@ -31,10 +31,14 @@ from gpjax.variational_families import (
 )
 
 from svgpbench.errors import UserError
+from svgpbench.libraries.steps import ADAM_EPSILON, HELD_STEPS, SMALLEST_POSITIVE, timed_batches
 from svgpbench.libraries.whitened import (
     ExportedPosterior,
     TableScaling,
+    foreign_likelihood,
+    kernel_class,
     load_whitened,
+    missing_likelihood,
     named_kernel,
     plain_table,
     save_whitened,
@@ -43,16 +47,13 @@ from svgpbench.libraries.whitened import (
 )
 
 VERSIONS = ("gpjax", "jax", "jaxlib", "equinox", "numpyro", "optax", "numpy")
-HELD = 8
-SMALLEST_POSITIVE = 1e-6  # θ = floor + softplus(raw), as in svgpbench
-ADAM_EPSILON = 1e-8
-OWN_BACKOFF = 5  # shorter steps that GPJax tries by default if one leaves the cone
+DEFAULT_BACKOFF = 5  # shorter steps that GPJax tries by default if one leaves the cone
 FAMILIES = {
     "whitened": WhitenedVariationalGaussian,
     "natgrad": WhitenedVariationalGaussian,  # the name in records of stability runs
     "dual": DualVariationalGaussian,
 }
-OWN_SQUASH = 1e-3
+DEFAULT_SQUASH = 1e-3
 """ε in the link of `gpjax.likelihoods.Bernoulli`."""
 
 KERNELS = {
@@ -91,7 +92,7 @@ class Floored(PositiveReal):
         return SMALLEST_POSITIVE + super().unwrap()
 
 
-class Deviation(NonNegativeReal):
+class FlooredDeviation(NonNegativeReal):
     """Standard deviation whose square has the floor and is optimised by Adam."""
 
     def __init__(self, variance: Any) -> None:
@@ -102,10 +103,10 @@ class Deviation(NonNegativeReal):
         return jnp.sqrt(SMALLEST_POSITIVE + super().unwrap())
 
 
-def joint_model(p: dict[str, Any], *, own: bool = False) -> Any:
-    """Build the Matérn-5/2 prior times the likelihood; `own` is as in `EM`."""
+def joint_model(p: dict[str, Any], *, library_defaults: bool = False) -> Any:
+    """Build the Matérn-5/2 prior times the likelihood; `library_defaults` is as in `EMSteps`."""
     gaussian, noise_variance = str(p["likelihood"]) == "gaussian", p["noise_variance"]
-    if own:
+    if library_defaults:
         kernel = gpx.kernels.Matern52(
             lengthscale=jnp.asarray(float(p["lengthscales"])),
             variance=jnp.asarray(float(p["variance"])),
@@ -119,7 +120,7 @@ def joint_model(p: dict[str, Any], *, own: bool = False) -> Any:
             compute_engine=JitteredGram(float(p["jitter"])),
         )
         prior = gpx.gps.Prior(kernel, gpx.mean_functions.Zero(), jitter=0.0)
-        deviation = Deviation(jnp.asarray(noise_variance)) if gaussian else None
+        deviation = FlooredDeviation(jnp.asarray(noise_variance)) if gaussian else None
     if gaussian:
         return prior * gpx.likelihoods.Gaussian(deviation)
     return prior * gpx.likelihoods.Bernoulli()  # its link is the problem's squashed probit
@@ -133,24 +134,24 @@ def dataset(X: Any, y: Any, n: Any) -> gpx.Dataset:
 # --- benchmarks --------------------------------------------------------------------------------
 
 
-class EM:
+class EMSteps:
     """Steps of an EM iteration on a variational family. Nothing is changed in place.
 
     By default the jitter, the floor of positive parameters and the bound are svgpbench's, and a step is not
-    shortened. With `own` they are GPJax's: the jitter is also added to the variances at X, the bound is
-    `elbo`, and a step that leaves the cone of negative-definite precisions is shortened.
+    shortened. With `library_defaults` they are GPJax's: the jitter is also added to the variances at X, the
+    bound is `elbo`, and a step that leaves the cone of negative-definite precisions is shortened.
     """
 
-    def __init__(self, p: dict[str, Any], method: str, *, own: bool = False) -> None:
+    def __init__(self, p: dict[str, Any], method: str, *, library_defaults: bool = False) -> None:
         if int(p["classes"]) > 1:
             raise NotImplementedError("no variational family of GPJax has several latent functions")
         self.objective = gpx.objectives.elbo
-        if method == "dual" and not own:
+        if method == "dual" and not library_defaults:
             self.objective = gpx.objectives.dual_elbo
         # with a minibatch and rate of the timed problems no step leaves the cone
-        self.max_backoff = OWN_BACKOFF if own else 0
+        self.max_backoff = DEFAULT_BACKOFF if library_defaults else 0
         self.e_rate, self.m_rate = jnp.asarray(p["e_rate"]), float(p["m_rate"])
-        model = joint_model(p, own=own)
+        model = joint_model(p, library_defaults=library_defaults)
         self.q, self.theta = partition_variational(FAMILIES[method](model, jnp.asarray(p["Z"])))
 
     def e_step(self, q: Any, theta: Any, batch: Any) -> Any:
@@ -188,18 +189,16 @@ class EM:
         return optax.adam(self.m_rate, b1=0.9, b2=0.999, eps=ADAM_EPSILON)
 
 
-class TimedStep(EM):
+class GPJaxStep(EMSteps):
     """Step of a variational family at its start."""
 
     def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
         super().__init__(p, method)
         self.name = name
-        self.batch = dataset(p["X"], p["y"], p["n"])
-        later = zip(p["X_later"], p["y_later"], strict=True)
-        self.later = [dataset(X, y, p["n"]) for X, y in later]
+        self.batches = timed_batches(p, lambda X, y: dataset(X, y, p["n"]))
         self.new = jnp.asarray(p["X_new"]), jnp.asarray(p["y_new"])
         if name in ("m_step", "predict"):
-            self.q = jax.jit(self.e_step)(self.q, self.theta, self.batch)
+            self.q = jax.jit(self.e_step)(self.q, self.theta, self.batches[0])
         function, arguments = self.step()
         compiled = jax.jit(function)
         self.modes = {"jit": lambda: jax.block_until_ready(compiled(*arguments))}
@@ -207,21 +206,20 @@ class TimedStep(EM):
     def step(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Return the function that is compiled, and its arguments."""
         if self.name == "e_step":
-            return self.e_step, (self.q, self.theta, self.batch)
+            return self.e_step, (self.q, self.theta, self.batches[0])
         if self.name == "e_step_held":
-            return self.e_steps, (self.q, self.theta, self.batch)
+            return self.e_steps, (self.q, self.theta, self.batches[0])
         if self.name == "predict":
             return self.predict, (self.q, self.theta, *self.new)
         adam = self.adam()
         start = (self.q, self.theta, adam.init(self.theta))
         if self.name == "m_step":
-            return self.m_step(adam), (*start, self.batch)
-        batches = [self.batch, *self.later[:-1]]
-        return self.em_step(adam), (*start, batches, self.later[-1])
+            return self.m_step(adam), (*start, self.batches[0])
+        return self.em_step(adam), (*start, self.batches[:-1], self.batches[-1])
 
     def e_steps(self, q: Any, theta: Any, batch: Any) -> Any:
-        """Take `HELD` steps on one batch. XLA moves K(Z, Z) and its factor out of the loop."""
-        return jax.lax.fori_loop(0, HELD, lambda _, q: self.e_step(q, theta, batch), q)
+        """Take `HELD_STEPS` steps on one batch. XLA moves K(Z, Z) and its factor out of the loop."""
+        return jax.lax.fori_loop(0, HELD_STEPS, lambda _, q: self.e_step(q, theta, batch), q)
 
     def predict(self, q: Any, theta: Any, X: Any, y: Any) -> Any:
         """Return log predictive densities and mean predictions of new rows."""
@@ -239,14 +237,14 @@ class TimedStep(EM):
         if self.name == "predict":
             return float(result[0].mean())
         q, theta = result[:2] if isinstance(result, tuple) else (result, self.theta)
-        batch = self.later[-1] if self.name == "em_step" else self.batch
+        batch = self.batches[-1 if self.name == "em_step" else 0]
         return float(self.objective(eqx.combine(q, theta), batch))
 
     def reset(self) -> None:
         """Do nothing, as every call starts from the same state."""
 
 
-class Learner(EM):
+class GPJaxLearner(EMSteps):
     """Variational family that trains on the batches it is fed."""
 
     def __init__(self, p: dict[str, Any], method: str, mode: str) -> None:
@@ -257,17 +255,19 @@ class Learner(EM):
         adam = self.adam()
         start = (self.q, self.theta, adam.init(self.theta))
         # Python numbers have weak types, for which the iteration would be compiled again
-        self.at = self.start = jax.tree.map(
+        self.state = self.start = jax.tree.map(
             lambda x: jax.lax.convert_element_type(x, x.dtype), start
         )
         self.iteration, self.modes = jax.jit(self.em_step(adam)), {"jit": self.iterate}
-        self.elbo_of = jax.jit(lambda q, theta: self.objective(eqx.combine(q, theta), self.seen))
-        self.moments_of = jax.jit(self.moments)
+        self.compiled_elbo = jax.jit(
+            lambda q, theta: self.objective(eqx.combine(q, theta), self.seen)
+        )
+        self.compiled_moments = jax.jit(self.moments)
 
     def iterate(self) -> None:
         """Run one iteration on the batches fed last, and wait for its result."""
-        arguments = (*self.at, self.batches[:-1], self.batches[-1])
-        self.at = jax.block_until_ready(self.iteration(*arguments))
+        arguments = (*self.state, self.batches[:-1], self.batches[-1])
+        self.state = jax.block_until_ready(self.iteration(*arguments))
 
     def feed(self, batches: Any, noise: Any) -> None:
         """Set the rows of each E-step and of the M-step. The draws are not used."""
@@ -275,7 +275,7 @@ class Learner(EM):
 
     def elbo(self) -> float:
         """Return the family's own bound from the checked rows."""
-        return float(self.elbo_of(*self.at[:2]))
+        return float(self.compiled_elbo(*self.state[:2]))
 
     def moments(self, q: Any, theta: Any) -> tuple[Any, Any, Any]:
         """Return mean and variance [1, t] of q(f) at the new rows, and the Gaussian noise variance, or 0."""
@@ -286,7 +286,7 @@ class Learner(EM):
 
     def predict(self) -> tuple[Any, Any, Any]:
         """Return `moments` of the current family."""
-        moments: tuple[Any, Any, Any] = self.moments_of(*self.at[:2])
+        moments: tuple[Any, Any, Any] = self.compiled_moments(*self.state[:2])
         return moments
 
     def figure(self, result: Any) -> float:
@@ -295,16 +295,16 @@ class Learner(EM):
 
     def reset(self) -> None:
         """Set the family and Adam back to their start."""
-        self.at = self.start
+        self.state = self.start
 
 
-class NaturalGradientRun(EM):
+class GPJaxWalker(EMSteps):
     """Natural-gradient steps at a fixed θ, from q = p, with GPJax's own settings."""
 
     def __init__(self, p: dict[str, Any], request: dict[str, Any]) -> None:
         jax.config.update("jax_enable_x64", request["dtype"] == "float64")
         rates = {"e_rate": float(request["rate"]), "m_rate": 0.0}
-        super().__init__(p | rates, request["method"], own=True)
+        super().__init__(p | rates, request["method"], library_defaults=True)
         self.p, theta, dual = p, self.theta, request["method"] == "dual"
 
         def variances(q: Any, X: Any) -> Any:
@@ -313,9 +313,9 @@ class NaturalGradientRun(EM):
                 return family.marginals(X)[1]
             return jax.vmap(lambda x: family(x[None]).covariance_matrix[0, 0])(X)
 
-        self.step_of = jax.jit(lambda q, batch: self.e_step(q, theta, batch))
-        self.bound_of = jax.jit(lambda q, batch: self.objective(eqx.combine(q, theta), batch))
-        self.variances_of = jax.jit(variances)
+        self.compiled_step = jax.jit(lambda q, batch: self.e_step(q, theta, batch))
+        self.compiled_bound = jax.jit(lambda q, batch: self.objective(eqx.combine(q, theta), batch))
+        self.compiled_variances = jax.jit(variances)
 
     def minibatch(self, rows: Any) -> Any:
         """Return these rows of the data."""
@@ -323,11 +323,11 @@ class NaturalGradientRun(EM):
 
     def step(self, k: int) -> None:
         """Take one natural-gradient step on minibatch `k`."""
-        self.q = self.step_of(self.q, self.minibatch(self.p["rows"][k]))
+        self.q = self.compiled_step(self.q, self.minibatch(self.p["rows"][k]))
 
     def bound(self) -> float:
         """Return the family's ELBO from the checked rows."""
-        return float(self.bound_of(self.q, self.minibatch(self.p["checked"])))
+        return float(self.compiled_bound(self.q, self.minibatch(self.p["checked"])))
 
     def state(self) -> Any:
         """Return the leaves of q."""
@@ -340,11 +340,11 @@ class NaturalGradientRun(EM):
     def variances(self, k: int) -> Any:
         """Return the variances of q(f) at minibatch `k`, [b]."""
         X = jnp.asarray(self.p["X"][self.p["rows"][k]])
-        return np.asarray(self.variances_of(self.q, X))
+        return np.asarray(self.compiled_variances(self.q, X))
 
 
-# what `serve.py` asks for
-build, learner, natural_gradient_run = TimedStep, Learner, NaturalGradientRun
+# names that `serve.py` reads
+build, learner, natural_gradient_run = GPJaxStep, GPJaxLearner, GPJaxWalker
 
 
 # --- posteriors --------------------------------------------------------------------------------
@@ -358,10 +358,10 @@ class JitteredGaussian(WhitenedVariationalGaussian):
 
     jitter: float = eqx.field(static=True)
 
-    def __init__(self, model: Any, w: ExportedPosterior) -> None:
-        mean, chol = jnp.asarray(w.mean[0][:, None]), jnp.asarray(w.chol[0])
-        super().__init__(model, jnp.asarray(w.Z), mean, chol)
-        self.jitter = w.jitter
+    def __init__(self, model: Any, exported: ExportedPosterior) -> None:
+        mean, chol = jnp.asarray(exported.mean[0][:, None]), jnp.asarray(exported.chol[0])
+        super().__init__(model, jnp.asarray(exported.Z), mean, chol)
+        self.jitter = exported.jitter
 
     def condition(self, train_data: Any) -> Any:
         """Condition as the base class does, with the jitter in the factor of K(Z, Z)."""
@@ -393,17 +393,20 @@ def to_gpjax(path: str | Path) -> Any:
     """
     if not jax.config.jax_enable_x64:
         raise UserError("JAX has no float64 here; set JAX_ENABLE_X64=1 before it is imported")
-    w = load_whitened(path)
-    if len(w.mean) > 1:
-        raise UserError(f"{path}: {len(w.mean)} latent functions; families of GPJax have one")
-    if w.kernel not in KERNELS:
-        raise UserError(f"{path}: GPJax has no kernel {w.kernel!r} as svgpbench has it")
-    scales = w.lengthscales if len(w.lengthscales) > 1 else w.lengthscales[0]
-    kernel = KERNELS[w.kernel](
-        lengthscale=jnp.asarray(scales), variance=jnp.asarray(w.variance), n_dims=w.Z.shape[1]
+    exported = load_whitened(path)
+    if len(exported.mean) > 1:
+        raise UserError(
+            f"{path}: {len(exported.mean)} latent functions; families of GPJax have one"
+        )
+    kind = kernel_class(path, exported, KERNELS, "GPJax")
+    scales = exported.lengthscales if len(exported.lengthscales) > 1 else exported.lengthscales[0]
+    kernel = kind(
+        lengthscale=jnp.asarray(scales),
+        variance=jnp.asarray(exported.variance),
+        n_dims=exported.Z.shape[1],
     )
     prior = gpx.gps.Prior(kernel, gpx.mean_functions.Zero(), jitter=0.0)
-    return JitteredGaussian(prior * _likelihood(path, w), w)
+    return JitteredGaussian(prior * _build_likelihood(path, exported), exported)
 
 
 def from_gpjax(family: Any, path: str | Path, table: TableScaling | None = None) -> Path:
@@ -432,39 +435,33 @@ def from_gpjax(family: Any, path: str | Path, table: TableScaling | None = None)
     if type(family) is VariationalGaussian:
         K = np.asarray(prior.kernel.gram(jnp.asarray(Z)).as_matrix()) + jitter * np.eye(len(Z))
         mean, chol = whiten(K, mean, chol)
-    likelihood, parameters = _said(family.model.likelihood)
-    return save_whitened(
-        ExportedPosterior(
-            named_kernel(prior.kernel, KERNELS),
-            float(val(prior.kernel.variance)),
-            np.ravel(np.asarray(val(prior.kernel.lengthscale), dtype=np.float64)),
-            likelihood,
-            parameters,
-            jitter,
-            Z,
-            mean,
-            with_positive_diagonal(chol),
-            table or plain_table(Z.shape[1]),
-        ),
-        path,
+    name, parameters = _exported_likelihood(family.model.likelihood)
+    kernel, chol = named_kernel(prior.kernel, KERNELS), with_positive_diagonal(chol)
+    variance = float(val(prior.kernel.variance))
+    lengthscales = np.ravel(np.asarray(val(prior.kernel.lengthscale), dtype=np.float64))
+    scaling = table or plain_table(Z.shape[1])
+    exported = ExportedPosterior(
+        kernel, variance, lengthscales, name, parameters, jitter, Z, mean, chol, scaling
     )
+    return save_whitened(exported, path)
 
 
-def _likelihood(path: str | Path, w: ExportedPosterior) -> Any:
-    if w.likelihood == "gaussian":
-        return gpx.likelihoods.Gaussian(jnp.sqrt(w.parameters["noise_variance"]))
-    if w.likelihood == "bernoulli-probit":
-        squash = w.parameters["squash"]
-        plain = squash == OWN_SQUASH
+def _build_likelihood(path: str | Path, exported: ExportedPosterior) -> Any:
+    if exported.likelihood == "gaussian":
+        return gpx.likelihoods.Gaussian(jnp.sqrt(exported.parameters["noise_variance"]))
+    if exported.likelihood == "bernoulli-probit":
+        squash = exported.parameters["squash"]
+        plain = squash == DEFAULT_SQUASH
         return gpx.likelihoods.Bernoulli() if plain else SquashedProbit(squash)
-    raise UserError(f"{path}: likelihood {w.likelihood!r} does not cross to GPJax")
+    raise missing_likelihood(path, exported, "GPJax")
 
 
-def _said(likelihood: Any) -> tuple[str, dict[str, float]]:
+def _exported_likelihood(likelihood: Any) -> tuple[str, dict[str, float]]:
+    """Return name and parameters of a likelihood."""
     if type(likelihood) is gpx.likelihoods.Gaussian:
         return "gaussian", {"noise_variance": float(val(likelihood.obs_stddev)) ** 2}
     if isinstance(likelihood, SquashedProbit):
         return "bernoulli-probit", {"squash": likelihood.squash}
     if type(likelihood) is gpx.likelihoods.Bernoulli:
-        return "bernoulli-probit", {"squash": OWN_SQUASH}
-    raise UserError(f"likelihood {type(likelihood).__name__}: svgpbench has none that is the same")
+        return "bernoulli-probit", {"squash": DEFAULT_SQUASH}
+    raise foreign_likelihood(likelihood)

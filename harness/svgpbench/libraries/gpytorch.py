@@ -1,4 +1,4 @@
-"""GPyTorch: steps to time, models to train, stability runs, posteriors to and from it. Requires GPyTorch.
+"""Timed steps, training, stability runs and exchanged posteriors of GPyTorch. Requires GPyTorch.
 
 `serve.py` loads this file with the Python of GPyTorch's environment, which has none of svgpbench's packages.
 
@@ -10,7 +10,7 @@ another parameterization, so its E-steps have another result.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +27,20 @@ from gpytorch.variational import (
 )
 
 from svgpbench.errors import UserError
+from svgpbench.libraries.steps import ADAM_EPSILON, HELD_STEPS, SMALLEST_POSITIVE, timed_batches
 from svgpbench.libraries.whitened import (
     ExportedPosterior,
     TableScaling,
+    foreign_likelihood,
+    kernel_class,
     load_whitened,
     lower_factor,
+    missing_likelihood,
     plain_table,
     save_whitened,
 )
 
 VERSIONS = ("gpytorch", "linear_operator", "torch", "numpy")
-HELD = 8
-SMALLEST_POSITIVE = 1e-6  # θ = floor + softplus(raw), as in svgpbench
-ADAM_EPSILON = 1e-8
 SAMPLES = 100  # of GPyTorch's own draws, as many as in the other libraries
 DISTRIBUTIONS = {
     "ngd": NaturalVariationalDistribution,
@@ -49,7 +50,12 @@ DISTRIBUTIONS = {
 FUSED = 100_000
 """Entries of K(Z, X) from which torch.compile is tried. With fewer, a step is mostly dispatch."""
 
-SMOOTHNESS = {"matern32": 1.5, "matern52": 2.5}
+KERNELS: dict[str, tuple[Any, dict[str, float]]] = {
+    "se": (gpytorch.kernels.RBFKernel, {}),
+    "matern32": (gpytorch.kernels.MaternKernel, {"nu": 1.5}),
+    "matern52": (gpytorch.kernels.MaternKernel, {"nu": 2.5}),
+}
+"""Classes of kernels and their options, by svgpbench's names."""
 
 Call = Callable[[], Any]
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -106,7 +112,7 @@ class SquashedProbit(gpytorch.likelihoods.BernoulliLikelihood):
         return self.quadrature(lambda f: torch.log(self.probability((2.0 * y - 1.0) * f)), q)
 
 
-class Softmax(gpytorch.likelihoods.SoftmaxLikelihood):
+class FixedDrawsSoftmax(gpytorch.likelihoods.SoftmaxLikelihood):
     """GPyTorch's softmax with the problem's draws, one set for all rows, in place of fresh ones."""
 
     def __init__(self, noise: torch.Tensor) -> None:
@@ -118,63 +124,69 @@ class Softmax(gpytorch.likelihoods.SoftmaxLikelihood):
 
 
 class ZeroMeanGP(gpytorch.models.ApproximateGP):
-    """Approximate GP with mean 0 and the kernel `covar_module`."""
+    """Approximate GP with mean 0 and the kernel `covar_module`. Its latent functions are independent."""
+
+    def __init__(self, strategy: VariationalStrategy, latents: int) -> None:
+        super().__init__(
+            IndependentMultitaskVariationalStrategy(strategy, latents) if latents > 1 else strategy
+        )
+        self.mean_module = gpytorch.means.ZeroMean()
 
     def forward(self, x: torch.Tensor) -> Any:
         """Return the prior at x."""
         return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
 
-class Model(ZeroMeanGP):
+def batch_shape(latents: int) -> torch.Size:
+    """Return the batch shape of q. One latent function has no batch axis."""
+    return torch.Size([latents] if latents > 1 else [])
+
+
+class WhitenedSVGP(ZeroMeanGP):
     """Whitened SVGP with Matérn-5/2 at q = p.
 
     By default the jitter, the floor of positive parameters and the likelihood are svgpbench's, and a softmax
-    uses the problem's draws. With `own` they are GPyTorch's, as in its notebooks: the jitter is also added to
-    the variances at X, the probit is not squashed, and a softmax draws afresh. Its inducing inputs are fixed.
+    uses the problem's draws. With `library_defaults` they are GPyTorch's, as in its notebooks: the jitter is
+    also added to the variances at X, the probit is not squashed, and a softmax draws afresh. Its inducing
+    inputs are fixed.
     """
 
     def __init__(
-        self, p: dict[str, Any], distribution: Callable[..., Any], *, own: bool = False
+        self, p: dict[str, Any], distribution: Callable[..., Any], *, library_defaults: bool = False
     ) -> None:
         classes, jitter, scales = int(p["classes"]), float(p["jitter"]), p["lengthscales"]
         Z = torch.as_tensor(p["Z"], dtype=torch.get_default_dtype())
-        latents = torch.Size([classes] if classes > 1 else [])
-        q = distribution(len(Z), latents, mean_init_std=0.0)
-        if own:
+        q = distribution(len(Z), batch_shape(classes), mean_init_std=0.0)
+        if library_defaults:
             options = {"learn_inducing_locations": False, "jitter_val": jitter}
             strategy = VariationalStrategy(self, Z, q, **options)
         else:
             kind = LargeBatchFixedJitter if torch.cuda.is_available() else FixedJitter
             strategy = kind(self, Z, q, jitter=jitter)
-        super().__init__(
-            IndependentMultitaskVariationalStrategy(strategy, classes) if latents else strategy
-        )
+        super().__init__(strategy, classes)
         self.n, self.q = int(p["n"]), q
-        floor = None if own else GreaterThan(SMALLEST_POSITIVE)
+        floor = None if library_defaults else GreaterThan(SMALLEST_POSITIVE)
         matern = gpytorch.kernels.MaternKernel(
             nu=2.5, ard_num_dims=len(scales) if scales.ndim else None, lengthscale_constraint=floor
         )
         matern.lengthscale = torch.as_tensor(scales) if scales.ndim else float(scales)
         self.covar_module = gpytorch.kernels.ScaleKernel(matern, outputscale_constraint=floor)
         self.covar_module.outputscale = float(p["variance"])
-        self.mean_module = gpytorch.means.ZeroMean()
-        self.likelihood = make_likelihood(p, floor, own=own)
+        self.likelihood = make_likelihood(p, floor, library_defaults=library_defaults)
         self(Z)  # the first call sets q to p
         self.q_parameters = list(self.variational_parameters())
         self.theta = list(self.hyperparameters())
 
-    def set_parameters(self, values: list[torch.Tensor]) -> None:
-        """Set all parameters, in their order."""
-        with torch.no_grad():
-            for parameter, value in zip(self.parameters(), values, strict=True):
-                parameter.copy_(value)
+    def marginals(self, X: torch.Tensor) -> Any:
+        """Return q(f) at new rows, computed from θ."""
+        self.eval()
+        self.variational_strategy._clear_cache()  # K(Z, Z) and its factor from an earlier call
+        return self(X)
 
     def densities(self, X: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return log predictive densities and mean predictions of new rows, computed from θ."""
-        self.eval()
-        self.variational_strategy._clear_cache()  # K(Z, Z) and its factor from an earlier call
         with torch.no_grad():
-            f = self(X)
+            f = self.marginals(X)
             predicted = self.likelihood(f)
             mean = (
                 predicted.mean if self.likelihood.has_analytic_marginal else predicted.probs.mean(0)
@@ -183,13 +195,11 @@ class Model(ZeroMeanGP):
 
     def moments(self, X: torch.Tensor) -> tuple[Any, Any]:
         """Return mean and variance [P, t] of q(f) at new rows."""
-        self.eval()
-        self.variational_strategy._clear_cache()
         with torch.no_grad():
-            f = self(X)
-            both = tuple(x.cpu().reshape(len(X), -1).T.numpy() for x in (f.mean, f.variance))
+            f = self.marginals(X)
+            mean, variance = (x.cpu().reshape(len(X), -1).T.numpy() for x in (f.mean, f.variance))
         self.train()
-        return both[0], both[1]
+        return mean, variance
 
     def with_compiled_parts(self, step: Call) -> Call:
         """Return the step with kernel and quadrature compiled.
@@ -212,25 +222,37 @@ class Model(ZeroMeanGP):
 
         return call
 
-    def with_triangular_factor(self, p: dict[str, Any]) -> Model:
+    def with_triangular_factor(self, p: dict[str, Any]) -> WhitenedSVGP:
         """Return a model with the same q, given by a triangular factor of its precision."""
-        model = Model(p, TrilNaturalVariationalDistribution)
+        model = WhitenedSVGP(p, TrilNaturalVariationalDistribution)
         model.q.initialize_variational_distribution(self.q())
         return model
 
 
-def make_likelihood(p: dict[str, Any], floor: GreaterThan | None, *, own: bool) -> Any:
-    """Return the problem's likelihood; `own` is as in `Model`."""
+def copies(parameters: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+    """Return copies of the values of parameters."""
+    return [parameter.detach().clone() for parameter in parameters]
+
+
+def set_values(parameters: Iterable[torch.Tensor], values: Iterable[Any]) -> None:
+    """Set parameters to values, in their order."""
+    with torch.no_grad():
+        for parameter, value in zip(parameters, values, strict=True):
+            parameter.copy_(torch.as_tensor(value))
+
+
+def make_likelihood(p: dict[str, Any], floor: GreaterThan | None, *, library_defaults: bool) -> Any:
+    """Return the problem's likelihood; `library_defaults` is as in `WhitenedSVGP`."""
     kinds, name = gpytorch.likelihoods, str(p["likelihood"])
     if name == "gaussian":
         likelihood = kinds.GaussianLikelihood(noise_constraint=floor)
         likelihood.noise = float(p["noise_variance"])
         return likelihood
     if name == "softmax":
-        classes = int(p["classes"])
-        own_softmax = kinds.SoftmaxLikelihood(num_classes=classes, mixing_weights=False)
-        return own_softmax if own else Softmax(torch.as_tensor(p["noise"]))
-    return kinds.BernoulliLikelihood() if own else SquashedProbit(float(p["squash"]))
+        if library_defaults:
+            return kinds.SoftmaxLikelihood(num_classes=int(p["classes"]), mixing_weights=False)
+        return FixedDrawsSoftmax(torch.as_tensor(p["noise"]))
+    return kinds.BernoulliLikelihood() if library_defaults else SquashedProbit(float(p["squash"]))
 
 
 def rows(X: Any, y: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -241,23 +263,23 @@ def rows(X: Any, y: Any) -> tuple[torch.Tensor, torch.Tensor]:
 # --- steps -------------------------------------------------------------------------------------
 
 
-def negative_bound(model: Model) -> Loss:
+def negative_bound(model: WhitenedSVGP) -> Loss:
     """Return a function of the negative bound per datum, as `VariationalELBO` defines it."""
     bound = gpytorch.mlls.VariationalELBO(model.likelihood, model, model.n)
     return lambda X, y: -bound(model(X), y)
 
 
-def e_step(model: Model, loss: Loss, rate: float) -> Callable[..., None]:
+def e_step(model: WhitenedSVGP, loss: Loss, rate: float) -> Callable[..., None]:
     """Return a natural-gradient step on a batch. No gradient goes to θ."""
     return descent(gpytorch.optim.NGD(model.q_parameters, model.n, rate), model.theta, loss)
 
 
-def m_step(model: Model, loss: Loss, rate: float) -> Callable[..., None]:
+def m_step(model: WhitenedSVGP, loss: Loss, rate: float) -> Callable[..., None]:
     """Return a step of Adam on kernel, likelihood and inducing inputs. No gradient goes to q."""
     return descent(started_adam(model, rate), model.q_parameters, loss)
 
 
-def started_adam(model: Model, rate: float) -> torch.optim.Adam:
+def started_adam(model: WhitenedSVGP, rate: float) -> torch.optim.Adam:
     """Return Adam for all parameters but q."""
     epsilon = ADAM_EPSILON / model.n  # the loss is per datum
     return torch.optim.Adam(model.theta, rate, (0.9, 0.999), epsilon, fused=True)
@@ -297,32 +319,30 @@ def awaited(step: Call) -> Call:
 # --- benchmarks --------------------------------------------------------------------------------
 
 
-def build(problem: dict[str, Any], method: str, step: str) -> TimedStep:
+def build(problem: dict[str, Any], method: str, step: str) -> GPyTorchStep:
     """Return a step at its start. Raises `NotImplementedError` if its result differs from ours."""
     if method == "tril-ngd" and step.startswith("e"):
         raise NotImplementedError(
             "a step in the triangular factor is no natural-gradient step on q"
         )
-    return TimedStep(problem, method, step)
+    return GPyTorchStep(problem, method, step)
 
 
-class TimedStep:
+class GPyTorchStep:
     """Step of a model at its start."""
 
     def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
-        self.name, self.model = name, Model(p, NaturalVariationalDistribution)
-        self.first = rows(p["X"], p["y"])
-        self.later = [rows(X, y) for X, y in zip(p["X_later"], p["y_later"], strict=True)]
-        self.new = rows(p["X_new"], p["y_new"])
+        self.name, self.model = name, WhitenedSVGP(p, NaturalVariationalDistribution)
+        self.batches, self.new = timed_batches(p, rows), rows(p["X_new"], p["y_new"])
         self.e_rate, self.m_rate = float(p["e_rate"]), float(p["m_rate"])
         if name in ("m_step", "predict"):
-            e_step(self.model, negative_bound(self.model), self.e_rate)(*self.first)
+            e_step(self.model, negative_bound(self.model), self.e_rate)(*self.batches[0])
             if method == "tril-ngd":
                 self.model = self.model.with_triangular_factor(p)
         self.modes = {"eager": awaited(self.call())}
         if len(p["Z"]) * len(p["X"]) >= FUSED:
             self.modes["compiled"] = awaited(self.model.with_compiled_parts(self.call()))
-        self.start = [x.detach().clone() for x in self.model.parameters()]
+        self.start = copies(self.model.parameters())
 
     def call(self) -> Call:
         """Return a call of the step on its batches."""
@@ -331,12 +351,12 @@ class TimedStep:
             return lambda: model.densities(*self.new)
         loss = negative_bound(model)
         natural, adam = e_step(model, loss, self.e_rate), m_step(model, loss, self.m_rate)
+        first = self.batches[0]
         steps = {
-            "e_step": [(natural, self.first)],
-            "e_step_held": [(natural, self.first)] * HELD,
-            "m_step": [(adam, self.first)],
-            "em_step": [(natural, b) for b in (self.first, *self.later[:-1])]
-            + [(adam, self.later[-1])],
+            "e_step": [(natural, first)],
+            "e_step_held": [(natural, first)] * HELD_STEPS,
+            "m_step": [(adam, first)],
+            "em_step": [*((natural, x) for x in self.batches[:-1]), (adam, self.batches[-1])],
         }[self.name]
 
         def call() -> None:
@@ -349,20 +369,20 @@ class TimedStep:
         """Return the mean log density, or the bound on the batch after the step."""
         if self.name == "predict":
             return float(result[0].mean())
-        batch = self.later[-1] if self.name == "em_step" else self.first
+        batch = self.batches[-1 if self.name == "em_step" else 0]
         bound: float = -self.model.n * negative_bound(self.model)(*batch).item()
         return bound
 
     def reset(self) -> None:
         """Set every parameter back to its start."""
-        self.model.set_parameters(self.start)
+        set_values(self.model.parameters(), self.start)
 
 
-class Learner:
+class GPyTorchLearner:
     """Model that trains on the batches it is fed."""
 
     def __init__(self, p: dict[str, Any], method: str, mode: str) -> None:
-        self.model = Model(p, DISTRIBUTIONS[method])
+        self.model = WhitenedSVGP(p, DISTRIBUTIONS[method])
         self.loss = negative_bound(self.model)
         self.seen = rows(p["X"][p["checked"]], p["y"][p["checked"]])
         self.X_new, self.noise = torch.as_tensor(p["X_new"]), p["noise"]
@@ -374,8 +394,8 @@ class Learner:
         modes = {"eager": self.iterate}
         if len(p["Z"]) * p["rows"].shape[1] >= FUSED:
             modes["compiled"] = self.model.with_compiled_parts(self.iterate)
-        self.modes = {name: awaited(c) for name, c in modes.items() if mode in ("", name)}
-        self.start = [x.detach().clone() for x in self.model.parameters()]
+        self.modes = {name: awaited(call) for name, call in modes.items() if mode in ("", name)}
+        self.start = copies(self.model.parameters())
 
     def iterate(self) -> None:
         """Run one iteration on the batches fed last."""
@@ -413,12 +433,12 @@ class Learner:
 
     def reset(self) -> None:
         """Set the model and the optimizers back to their start."""
-        self.model.set_parameters(self.start)
+        set_values(self.model.parameters(), self.start)
         self.natural.state.clear()
         self.adam.state.clear()
 
 
-class NaturalGradientRun:
+class GPyTorchWalker:
     """Steps of NGD at a fixed θ, from q = p, with GPyTorch's own settings as in its notebooks."""
 
     def __init__(self, p: dict[str, Any], request: dict[str, Any]) -> None:
@@ -429,7 +449,7 @@ class NaturalGradientRun:
         self.p, self.X = p, torch.as_tensor(p["X"], dtype=dtype)
         softmax = str(p["likelihood"]) == "softmax"
         self.y = torch.as_tensor(p["y"], dtype=torch.long if softmax else dtype)
-        self.model = Model(p, DISTRIBUTIONS[request["method"]], own=True)
+        self.model = WhitenedSVGP(p, DISTRIBUTIONS[request["method"]], library_defaults=True)
         self.loss = negative_bound(self.model)
         self.e_step = e_step(self.model, self.loss, request["rate"])
         self.bound()  # the draws of records began after this one
@@ -449,13 +469,11 @@ class NaturalGradientRun:
 
     def state(self) -> Any:
         """Return the natural parameters of q."""
-        return [x.detach().clone().numpy() for x in self.model.q_parameters]
+        return [value.numpy() for value in copies(self.model.q_parameters)]
 
     def restore(self, state: Any) -> None:
         """Set the natural parameters of q."""
-        with torch.no_grad():
-            for parameter, value in zip(self.model.q_parameters, state, strict=True):
-                parameter.copy_(torch.as_tensor(value))
+        set_values(self.model.q_parameters, state)
 
     def variances(self, k: int) -> Any:
         """Return the variances of q(f) at minibatch `k`, [b] or [P, b].
@@ -467,8 +485,8 @@ class NaturalGradientRun:
             return q.lazy_covariance_matrix.diagonal(dim1=-1, dim2=-2).numpy()
 
 
-# what else `serve.py` asks for
-learner, natural_gradient_run = Learner, NaturalGradientRun
+# names that `serve.py` reads besides `build`
+learner, natural_gradient_run = GPyTorchLearner, GPyTorchWalker
 
 
 # --- posteriors --------------------------------------------------------------------------------
@@ -477,21 +495,19 @@ learner, natural_gradient_run = Learner, NaturalGradientRun
 class SVGP(ZeroMeanGP):
     """Model of a posterior in a file, in float64; its likelihood is the attribute `likelihood`."""
 
-    def __init__(self, w: ExportedPosterior, kernel: Any, likelihood: Any) -> None:
-        latents, inducing = w.mean.shape
-        batch = torch.Size([latents] if latents > 1 else [])
-        q = CholeskyVariationalDistribution(inducing, batch, mean_init_std=0.0)
-        strategy = FixedJitter(self, torch.as_tensor(w.Z), q, jitter=w.jitter)
-        super().__init__(
-            IndependentMultitaskVariationalStrategy(strategy, latents) if batch else strategy
-        )
-        self.mean_module = gpytorch.means.ZeroMean()
+    def __init__(self, exported: ExportedPosterior, kernel: Any, likelihood: Any) -> None:
+        latents, inducing = exported.mean.shape
+        q = CholeskyVariationalDistribution(inducing, batch_shape(latents), mean_init_std=0.0)
+        strategy = FixedJitter(self, torch.as_tensor(exported.Z), q, jitter=exported.jitter)
+        super().__init__(strategy, latents)
         self.covar_module, self.likelihood = kernel, likelihood
         self.double()
         with torch.no_grad():
-            q.variational_mean.copy_(torch.as_tensor(w.mean).reshape(q.variational_mean.shape))
+            q.variational_mean.copy_(
+                torch.as_tensor(exported.mean).reshape(q.variational_mean.shape)
+            )
             chol = q.chol_variational_covar
-            chol.copy_(torch.as_tensor(w.chol).reshape(chol.shape))
+            chol.copy_(torch.as_tensor(exported.chol).reshape(chol.shape))
             strategy.variational_params_initialized.fill_(1)  # else a first call resets q to p
 
 
@@ -501,13 +517,16 @@ def to_gpytorch(path: str | Path) -> SVGP:
     Raises `UserError` if the file is not an exported posterior, or if GPyTorch lacks its kernel or
     likelihood.
     """
-    w = load_whitened(path)
-    model = SVGP(w, _kernel(path, w), _likelihood(path, w))
-    kernel, values = model.covar_module, w.parameters
-    kernel.base_kernel.lengthscale = torch.as_tensor(w.lengthscales)
-    kernel.outputscale = torch.tensor(w.variance, dtype=torch.float64)
-    if w.likelihood == "gaussian":
-        model.likelihood.noise = torch.tensor(values["noise_variance"], dtype=torch.float64)
+    exported = load_whitened(path)
+    kind, options = kernel_class(path, exported, KERNELS, "GPyTorch")
+    dimensions = len(exported.lengthscales) if len(exported.lengthscales) > 1 else None
+    kernel = gpytorch.kernels.ScaleKernel(kind(ard_num_dims=dimensions, **options))
+    model = SVGP(exported, kernel, _build_likelihood(path, exported))
+    kernel.base_kernel.lengthscale = torch.as_tensor(exported.lengthscales)
+    kernel.outputscale = torch.tensor(exported.variance, dtype=torch.float64)
+    if exported.likelihood == "gaussian":
+        noise_variance = exported.parameters["noise_variance"]
+        model.likelihood.noise = torch.tensor(noise_variance, dtype=torch.float64)
     return model
 
 
@@ -542,74 +561,54 @@ def from_gpytorch(
     Z = _numbers(strategy.inducing_points)
     if Z.ndim > 2:
         raise UserError("inducing points of several latents: svgpbench has one set for all")
-    name, variance, lengthscales = _said_kernel(model.covar_module)
-    word, parameters = _said(likelihood or getattr(model, "likelihood", None))
+    kernel, variance, lengthscales = _exported_kernel(model.covar_module)
+    name, parameters = _exported_likelihood(likelihood or getattr(model, "likelihood", None))
+    jitter = float(getattr(strategy, "jitter", strategy.jitter_val))
+    mean = _numbers(q.mean).reshape(-1, len(Z))
     covariance = _numbers(q.covariance_matrix).reshape(-1, len(Z), len(Z))
-    return save_whitened(
-        ExportedPosterior(
-            name,
-            variance,
-            lengthscales,
-            word,
-            parameters,
-            float(getattr(strategy, "jitter", strategy.jitter_val)),
-            Z,
-            _numbers(q.mean).reshape(-1, len(Z)),
-            lower_factor(covariance, "the covariance of q(u)"),
-            table or plain_table(Z.shape[1]),
-        ),
-        path,
+    chol = lower_factor(covariance, "the covariance of q(u)")
+    scaling = table or plain_table(Z.shape[1])
+    exported = ExportedPosterior(
+        kernel, variance, lengthscales, name, parameters, jitter, Z, mean, chol, scaling
     )
+    return save_whitened(exported, path)
 
 
 def _numbers(x: torch.Tensor) -> Any:
     return x.detach().cpu().to(torch.float64).numpy()
 
 
-def _kernel(path: str | Path, w: ExportedPosterior) -> Any:
-    dimensions = len(w.lengthscales) if len(w.lengthscales) > 1 else None
-    if w.kernel == "se":
-        shape = gpytorch.kernels.RBFKernel(ard_num_dims=dimensions)
-    elif w.kernel in SMOOTHNESS:
-        nu = SMOOTHNESS[w.kernel]
-        shape = gpytorch.kernels.MaternKernel(nu=nu, ard_num_dims=dimensions)
-    else:
-        raise UserError(f"{path}: GPyTorch has no kernel {w.kernel!r} as svgpbench has it")
-    return gpytorch.kernels.ScaleKernel(shape)
-
-
-def _likelihood(path: str | Path, w: ExportedPosterior) -> Any:
+def _build_likelihood(path: str | Path, exported: ExportedPosterior) -> Any:
     kinds = gpytorch.likelihoods
-    if w.likelihood == "gaussian":
+    if exported.likelihood == "gaussian":
         return kinds.GaussianLikelihood(noise_constraint=GreaterThan(SMALLEST_POSITIVE))
-    if w.likelihood == "bernoulli-probit":
-        squash = w.parameters["squash"]
+    if exported.likelihood == "bernoulli-probit":
+        squash = exported.parameters["squash"]
         return SquashedProbit(squash) if squash else kinds.BernoulliLikelihood()
-    if w.likelihood == "softmax":
+    if exported.likelihood == "softmax":
         return kinds.SoftmaxLikelihood(
-            num_classes=int(w.parameters["classes"]), mixing_weights=False
+            num_classes=int(exported.parameters["classes"]), mixing_weights=False
         )
-    raise UserError(f"{path}: likelihood {w.likelihood!r} does not cross to GPyTorch")
+    raise missing_likelihood(path, exported, "GPyTorch")
 
 
-def _said_kernel(kernel: Any) -> tuple[str, float, Any]:
+def _exported_kernel(kernel: Any) -> tuple[str, float, Any]:
     """Return name, variance and lengthscales [D] or [1] of a kernel."""
     scaled = isinstance(kernel, gpytorch.kernels.ScaleKernel)
     shape = kernel.base_kernel if scaled else kernel
-    names = {("RBFKernel", None): "se"} | {
-        ("MaternKernel", nu): name for name, nu in SMOOTHNESS.items()
-    }
+    names = {(kind.__name__, options.get("nu")): name for name, (kind, options) in KERNELS.items()}
     name = names.get((type(shape).__name__, getattr(shape, "nu", None)))
     parts = (kernel, shape)
     plain = all(part.active_dims is None and not len(part.batch_shape) for part in parts)
     if name is None or not plain:
-        what = type(shape).__name__
-        raise UserError(f"kernel {what}: only RBF and Matérn 3/2 and 5/2 on all inputs cross")
+        kind_name = type(shape).__name__
+        raise UserError(f"kernel {kind_name}: only RBF and Matérn 3/2 and 5/2 on all inputs cross")
     variance = float(_numbers(kernel.outputscale)) if scaled else 1.0
     return name, variance, _numbers(shape.lengthscale).reshape(-1)
 
 
-def _said(likelihood: Any) -> tuple[str, dict[str, float]]:
+def _exported_likelihood(likelihood: Any) -> tuple[str, dict[str, float]]:
+    """Return name and parameters of a likelihood."""
     kinds = gpytorch.likelihoods
     if type(likelihood) is kinds.GaussianLikelihood:
         return "gaussian", {"noise_variance": float(_numbers(likelihood.noise).item())}
@@ -621,4 +620,4 @@ def _said(likelihood: Any) -> tuple[str, dict[str, float]]:
         # GPyTorch's count of draws is a global setting
         samples = gpytorch.settings.num_likelihood_samples.value()
         return "softmax", {"classes": int(likelihood.num_classes), "samples": int(samples)}
-    raise UserError(f"likelihood {type(likelihood).__name__}: svgpbench has none that is the same")
+    raise foreign_likelihood(likelihood)

@@ -111,6 +111,29 @@ def named_kernel(kernel: Any, kinds: Mapping[str, Any]) -> str:
     raise UserError(f"kernel {type(kernel).__name__}: only {', '.join(kinds)} on all inputs cross")
 
 
+def kernel_class(
+    path: str | Path, whitened: ExportedPosterior, kinds: Mapping[str, Any], library: str
+) -> Any:
+    """Return the entry of `kinds` for the kernel of a posterior that was read from `path`.
+
+    Raises `UserError` if the library has no such kernel.
+    """
+    if whitened.kernel not in kinds:
+        raise UserError(f"{path}: {library} has no kernel {whitened.kernel!r} as svgpbench has it")
+    return kinds[whitened.kernel]
+
+
+def missing_likelihood(path: str | Path, whitened: ExportedPosterior, library: str) -> UserError:
+    """Return the error for a posterior in a file whose likelihood the library lacks."""
+    return UserError(f"{path}: likelihood {whitened.likelihood!r} does not cross to {library}")
+
+
+def foreign_likelihood(likelihood: Any) -> UserError:
+    """Return the error for a likelihood of another library that svgpbench lacks."""
+    name = type(likelihood).__name__
+    return UserError(f"likelihood {name}: svgpbench has none that is the same")
+
+
 def lower_factor(A: Floats, what: str) -> Floats:
     """Return the Cholesky factor of A [..., n, n].
 

@@ -31,11 +31,11 @@ class Nodes(NamedTuple):
 class RobustMax(MulticlassLikelihood):
     """p(y | f) = 1 − ε where f_y is the largest latent, else ε/(C − 1); ε is `epsilon`.
 
-    Not log-concave. The quadrature runs over f_y with a product of normal distribution functions as its
-    integrand, which is nearly a step where a competitor varies much less than f_y, and Gauss–Hermite is
-    slow on steps: hence more `nodes` by default than for a smooth log density. Where competitors have a
-    tenth of f_y's variance the probability is off by 9e-3 with 20 nodes and by 5e-6 with 100; at a
-    thirtieth, by 4e-2 and 7e-4. `squash` ε' makes every Φ into ε' + (1 − 2ε') Φ; GPflow's is 1e-6.
+    Not log-concave. The quadrature runs over f_y. Its integrand is a product of normal distribution
+    functions, which is nearly a step where a competitor varies much less than f_y. Gauss–Hermite converges
+    slowly on steps, so the default number of `nodes` is larger than for a smooth log density. If competitors
+    have a tenth of f_y's variance, the probability is off by 9e-3 with 20 nodes and by 5e-6 with 100. At a
+    thirtieth, it is off by 4e-2 and 7e-4. `squash` ε' replaces Φ by ε' + (1 − 2ε') Φ; GPflow's is 1e-6.
     """
 
     epsilon: Annotated[float, Field(gt=0, lt=0.5)] = 1e-3

@@ -111,6 +111,24 @@ class SGPR(DualPosterior):
             return bound + sums.count * self.residual.mean_gain(ops, mean)
         return bound + sums.gain
 
+    def upper_bound(self, ops: Ops, likelihood: Conditional, sums: Sums) -> Float[Array, ""]:
+        """Return an upper bound on log p(y) from the sums over all data (Titsias 2014).
+
+        It is ½n log σ⁻² − ½log|B| as in the bound, with −½yᵀ(Q + (σ² + t)I)⁻¹y, where t = tr(K − Q) is no
+        less than the largest eigenvalue of K − Q.
+        """
+        precision = likelihood.site_precision(ops)
+        residual = ops.sum(sums.kff) - ops.sum(ops.diagonal(sums.WW))
+        wide = precision / (1.0 + precision * residual)
+        q = factorised(ops, self.best_state(ops, likelihood, sums))
+        wide_q = factorised(ops, DualState(sums.Wy * wide, sums.WW * wide, (), ops.zeros(())))
+        return -0.5 * (
+            sums.count * (LOG_2PI - ops.log(precision))
+            + ops.sum(log_determinant(ops, q.L_B))
+            + wide * sums.yy
+            - ops.sum(wide_q.c_half * wide_q.c_half)
+        )
+
     def e_step(
         self, ops: Ops, f: Factor, data: DataTerm, state: DualState, rate: Array
     ) -> DualState:

@@ -234,9 +234,9 @@ def _adam_step(
 ) -> DiagonalState:
     """Return the state after an Adam step on (μ, softplus⁻¹ g); softplus has slope 1 − exp(−g)."""
     slope = slope._replace(g=slope.g * (1.0 - ops.exp(-state.g)))
-    moved, moments = adam_ascent(ops, adam.moments, adam.at, slope, rate)
-    g = ops.softplus(moved.g)
-    return DiagonalState(moved.mu, g, state.halvings, Ascent(moved, moments))
+    parameters, moments = adam_ascent(ops, adam.moments, adam.at, slope, rate)
+    g = ops.softplus(parameters.g)
+    return DiagonalState(parameters.mu, g, state.halvings, Ascent(parameters, moments))
 
 
 def _precision_slope(

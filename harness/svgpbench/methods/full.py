@@ -97,8 +97,8 @@ class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
 
     def factorise(self, ops: Ops, blocks: FullPrior | FullFactor, state: Sites) -> FactorisedSites:
         K, beta = blocks.Kff, state.beta
-        nothing = 0.0 * beta
-        root = _root(ops, ops.where(beta > 0.0, beta, nothing) if self.indefinite else beta)
+        zero = 0.0 * beta
+        root = _root(ops, ops.where(beta > 0.0, beta, zero) if self.indefinite else beta)
         scaled = root[..., None] * K  # D^½K [P, n, n]
         L_B = ops.cholesky(ops.eye(K.shape[-1]) + scaled * root[..., None, :])
 
@@ -108,11 +108,11 @@ class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
         weights = weigh(state.lambda1)
         if not self.indefinite:
             return FactorisedSites(root, L_B, matvec(K, weights), weights, ())
-        out = _withdraw(ops, K, L_B, scaled, _root(ops, ops.where(beta < 0.0, -beta, nothing)))
+        withdrawn = _withdraw(ops, K, L_B, scaled, _root(ops, ops.where(beta < 0.0, -beta, zero)))
         # Sλ₁ = S₊x with x = λ₁ + D₋^½C⁻¹D₋^½S₊λ₁
-        inner = cholesky_solve(ops, out.L_C, out.root * matvec(K, weights))
-        weights = weigh(state.lambda1 + out.root * inner)
-        return FactorisedSites(root, L_B, matvec(K, weights), weights, out)
+        inner = cholesky_solve(ops, withdrawn.L_C, withdrawn.root * matvec(K, weights))
+        weights = weigh(state.lambda1 + withdrawn.root * inner)
+        return FactorisedSites(root, L_B, matvec(K, weights), weights, withdrawn)
 
     def marginals(self, ops: Ops, f: FullFactor, q: FactorisedSites) -> tuple[Array, Array]:
         """Compute μ = k_fiᵀa, v = κ − ‖L_B⁻¹D^½k_fi‖² (Rasmussen and Williams 2006, Alg. 3.2)."""
@@ -135,17 +135,17 @@ class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
             + log_determinant(ops, q.L_B)
         )
         if self.indefinite:
-            out = q.withdrawn
-            S = f.Kff - ops.matrix_transpose(out.half) @ out.half
-            inverse = lower_inverse(ops, out.L_C)
-            cross = inverse @ (out.root[..., None] * S * q.root[..., None, :])
+            withdrawn = q.withdrawn
+            S = f.Kff - ops.matrix_transpose(withdrawn.half) @ withdrawn.half
+            inverse = lower_inverse(ops, withdrawn.L_C)
+            cross = inverse @ (withdrawn.root[..., None] * S * q.root[..., None, :])
             # tr K⁻¹S = tr B₊⁻¹ + tr C⁻¹ − n − ‖L_C⁻¹D₋^½S₊D₊^½‖²
             terms = (
                 terms
                 + ops.sum(inverse * inverse, axis=(-2, -1))
-                - out.L_C.shape[-1]
+                - withdrawn.L_C.shape[-1]
                 - ops.sum(cross * cross, axis=(-2, -1))
-                + log_determinant(ops, out.L_C)
+                + log_determinant(ops, withdrawn.L_C)
             )
         return 0.5 * ops.sum(terms)
 
@@ -265,11 +265,12 @@ class MeanCholeskyVGP(MeanCholeskySVGP):
 
 def _root(ops: Ops, x: Float[Array, "P n"]) -> Float[Array, "P n"]:
     """Return √x, NaN below 0; its derivative at 0 is set to 0, so that autodiff ignores sites with β = 0."""
-    off = x == 0.0
-    return ops.where(off, 0.0 * x, ops.sqrt(ops.where(off, 0.0 * x + 1.0, x)))
+    is_zero = x == 0.0
+    return ops.where(is_zero, 0.0 * x, ops.sqrt(ops.where(is_zero, 0.0 * x + 1.0, x)))
 
 
 def _withdraw(ops: Ops, K: Array, L_B: Array, scaled: Array, root: Array) -> Withdrawn:
+    """Factorise the sites with negative β, from root = D₋^½ and scaled = D₊^½K."""
     half = ops.solve_triangular(L_B, scaled)
     S = K - ops.matrix_transpose(half) @ half
     C = ops.eye(K.shape[-1]) - root[..., None] * S * root[..., None, :]

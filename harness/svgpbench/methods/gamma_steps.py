@@ -29,7 +29,7 @@ class TwoPartPrior(NamedTuple):
     columns: Columns  # of K_γ; sampled columns come with the batch
     curvature: Any
     """The divisor of the γ-step: () for adam, diag D_γ [Q, M_γ] for scaled, the Cholesky factor of D_γ for
-    natural, `Dense` for newton."""
+    natural, `DenseCurvature` for newton."""
 
 
 class TwoPartFactor(NamedTuple):
@@ -45,7 +45,7 @@ class TwoPartFactor(NamedTuple):
 TwoPartBlocks: TypeAlias = TwoPartPrior | TwoPartFactor
 
 
-class Dense(NamedTuple):
+class DenseCurvature(NamedTuple):
     """Blocks of the curvature in a."""
 
     V: Float[Array, "Q M_β M_γ"]  # L⁻¹K_βγ

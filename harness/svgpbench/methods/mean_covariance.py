@@ -312,6 +312,7 @@ def natural_gradient_step(
 
 
 def _precision(ops: Ops, chol: Float[Array, "P M M"]) -> Float[Array, "P M M"]:
+    """Compute S⁻¹ from the lower factor of S."""
     half = lower_inverse(ops, chol)
     return ops.matrix_transpose(half) @ half
 

@@ -53,9 +53,8 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
     name: ClassVar[str]
     version: ClassVar[int]  # incremented whenever the results change
     info: ClassVar[MethodInfo]
-    basis: ClassVar[str] = (
-        "inducing"  # the bases in θ: "inducing" has Z, "data" has X, "decoupled" γ and β
-    )
+    basis: ClassVar[str] = "inducing"
+    """The bases in θ: "inducing" has Z, "data" has X, "decoupled" has γ and β."""
     needs_all_data: ClassVar[bool] = False  # True if an M-step needs all data
     collapsed: ClassVar[bool] = False
     """True if the bound is a function of θ and all data alone, with the optimal q: one E-step finds that q,

@@ -37,7 +37,7 @@ from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.gamma_steps import (
     DENSE_STEPS,
     GAMMA_STEPS,
-    Dense,
+    DenseCurvature,
     Factorised,
     Move,
     TwoPartBlocks,
@@ -182,7 +182,7 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
             return cov.diagonal(gamma) + cov.jitter - ops.sum(V * V, axis=-2)
         K = p.columns.K + cov.jitter * ops.eye(V.shape[-1])
         D = self._residue(ops, K, V, V)
-        return ops.cholesky(D) if self.gamma_step == "natural" else Dense(V, D, ())
+        return ops.cholesky(D) if self.gamma_step == "natural" else DenseCurvature(V, D, ())
 
     def factor(
         self,
@@ -326,9 +326,9 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         rank = sum_shared(ops, 0.5 * symmetric_outer(e, g - 0.5 * e), kernels)
         bar = bar._replace(cross=cross, square=bar.square + rank)
         coupled = pull_back(ops, cov, beta, X, bar)
-        between = sum_shared(ops, outer(e - g, a), kernels)
-        of_beta = cov.pull_cross(beta, gamma, between)
-        of_gamma = cov.pull_cross(gamma, beta, ops.matrix_transpose(between))
+        bar_bg = sum_shared(ops, outer(e - g, a), kernels)
+        of_beta = cov.pull_cross(beta, gamma, bar_bg)
+        of_gamma = cov.pull_cross(gamma, beta, ops.matrix_transpose(bar_bg))
         square = cov.pull_square(gamma, sum_shared(ops, -0.5 * outer(a, a), kernels))
         cross = cov.pull_cross(gamma, X, sum_shared(ops, outer(a, alpha), kernels))
         return coupled._replace(

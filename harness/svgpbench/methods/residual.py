@@ -66,6 +66,6 @@ def tilted(
     latents, M = tilt.shape
     W = ops.broadcast_to(f.W, (latents, M, f.W.shape[-1]))
     kff = ops.concat([f.kff, 0.0 * f.kff[..., :1]], axis=-1)
-    more = f._replace(W=ops.concat([W, tilt[..., None]], axis=-1), kff=kff)
+    extended = f._replace(W=ops.concat([W, tilt[..., None]], axis=-1), kff=kff)
     inner = data.likelihood
-    return more, data._replace(likelihood=Tilted(inner.likelihood, inner.parameters, inner))
+    return extended, data._replace(likelihood=Tilted(inner.likelihood, inner.parameters, inner))

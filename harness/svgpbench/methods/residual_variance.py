@@ -41,17 +41,14 @@ from svgpbench.ops import Array, Ops
 class ResidualVariance:
     """A way of choosing v, with the functions that a method needs."""
 
-    residual_scale: Callable[
-        [Any], ResidualScale | None
-    ]  # from the state's `residual` to v; None if v = 1
+    residual_scale: Callable[[Any], ResidualScale | None]
+    """Function from the state's `residual` to v; it returns None if v = 1."""
     moves: bool = False  # True if 1/v is in the state, and the E-step uses and moves it
     refuses: Callable[[Likelihood], str] = lambda likelihood: ""
-    row_gain: Callable[[Ops, Array], Array] | None = (
-        None  # increase of a collapsed bound, from d_i/σ²
-    )
-    mean_gain: Callable[[Ops, Array], Array] | None = (
-        None  # that divided by n, from the mean d_i/σ²
-    )
+    row_gain: Callable[[Ops, Array], Array] | None = None
+    """Function from d_i/σ² to the increase of a collapsed bound."""
+    mean_gain: Callable[[Ops, Array], Array] | None = None
+    """Function from the mean of d_i/σ² to this increase divided by n."""
 
 
 def residual_variance(ops: Ops, f: Factor) -> Float[Array, "Q b"]:

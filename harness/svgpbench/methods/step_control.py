@@ -35,7 +35,7 @@ def halve_until_positive(
         d = ops.diagonal(chol)
         return ops.sum(ops.where(d > 0.0, ops.zeros(d.shape), ops.zeros(d.shape) + 1.0)) > 0.0
 
-    def again(carry: tuple[Array, State, Array, Array]) -> tuple[Array, State, Array, Array]:
+    def halve(carry: tuple[Array, State, Array, Array]) -> tuple[Array, State, Array, Array]:
         rate, _, _, count = carry
         state, chol = trial(0.5 * rate)
         return 0.5 * rate, state, chol, count + 1.0
@@ -44,8 +44,8 @@ def halve_until_positive(
         _, _, chol, count = carry
         return failed(chol) & (count < MOST_HALVINGS)
 
-    carry = ops.while_loop(unfinished, again, (rate, *trial(rate), zero))
+    carry = ops.while_loop(unfinished, halve, (rate, *trial(rate), zero))
     if extra_halving:
         halved = ops.where(carry[3] > 0.0, carry[3] + 1.0, carry[3])
-        carry = ops.while_loop(lambda c: c[3] < halved, again, carry)
+        carry = ops.while_loop(lambda c: c[3] < halved, halve, carry)
     return carry[1], carry[3]

@@ -93,10 +93,10 @@ def lower_inverse(ops: Ops, chol: Float[Array, "*batch n n"]) -> Float[Array, "*
 def lower_gram(ops: Ops, R: Float[Array, "*batch n n"]) -> Float[Array, "*batch n n"]:
     """Compute RᵀR of a lower triangular R, in half of the arithmetic."""
     h = R.shape[-1] // 2
-    left, right = R[..., :, :h], ops.matrix_transpose(R[..., h:, :]) @ R[..., h:, h:]
+    first, right = R[..., :, :h], ops.matrix_transpose(R[..., h:, :]) @ R[..., h:, h:]
     mirrored = ops.matrix_transpose(right[..., :h, :])
     return ops.concat(
-        [ops.concat([ops.matrix_transpose(left) @ left, mirrored], axis=-2), right], axis=-1
+        [ops.concat([ops.matrix_transpose(first) @ first, mirrored], axis=-2), right], axis=-1
     )
 
 
@@ -105,11 +105,11 @@ def lower_congruence(
 ) -> Float[Array, "... n n"]:
     """Compute RᵀCR of a lower triangular R and a symmetric C, in 9/16 of the arithmetic."""
     h = R.shape[-1] // 2
-    left, corner = R[..., :, :h], R[..., h:, h:]
-    across = C @ left
+    first_columns, corner = R[..., :, :h], R[..., h:, h:]
+    across = C @ first_columns
     turned = ops.matrix_transpose(corner)
     below, last = turned @ across[..., h:, :], turned @ (C[..., h:, h:] @ corner)
-    first = ops.concat([ops.matrix_transpose(left) @ across, below], axis=-2)
+    first = ops.concat([ops.matrix_transpose(first_columns) @ across, below], axis=-2)
     return ops.concat([first, ops.concat([ops.matrix_transpose(below), last], axis=-2)], axis=-1)
 
 

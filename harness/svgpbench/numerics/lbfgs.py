@@ -41,20 +41,20 @@ class Evaluations:
     for bit, and continues from there.
     """
 
-    def __init__(self, known: tuple[tuple[float, Floats], ...] = ()) -> None:
-        self._known, self._next = list(known), 0
+    def __init__(self, stored: tuple[tuple[float, Floats], ...] = ()) -> None:
+        self._stored, self._next = list(stored), 0
 
     @property
-    def known(self) -> tuple[tuple[float, Floats], ...]:
+    def stored(self) -> tuple[tuple[float, Floats], ...]:
         """All evaluations so far."""
-        return tuple(self._known)
+        return tuple(self._stored)
 
     def next(self, evaluate: Callable[[], tuple[float, Floats]]) -> tuple[float, Floats]:
-        """Return the next evaluation: a known one, or a new one by `evaluate`."""
-        if self._next == len(self._known):
-            self._known.append(evaluate())
+        """Return the next evaluation: a stored one, or a new one by `evaluate`."""
+        if self._next == len(self._stored):
+            self._stored.append(evaluate())
         self._next += 1
-        return self._known[self._next - 1]
+        return self._stored[self._next - 1]
 
 
 def lbfgs_ascent(
@@ -68,7 +68,7 @@ def lbfgs_ascent(
 
     An iteration is one step of L-BFGS with its line search, which evaluates the function once or a few
     times. `on_iteration` is then called with the current tree. The ascent starts without curvature, and
-    stops early if float64 allows no further progress. Known `evaluations` are not computed again, and
+    stops early if float64 allows no further progress. Stored `evaluations` are not computed again, and
     new ones are added to them; without `evaluations`, none are stored.
     """
 

@@ -35,14 +35,15 @@ class BuiltTable:
 
     def to_csv(self) -> str:
         """Return the frame. Lists are joined by semicolons, and dictionaries are JSON."""
-        return self.frame.map(_cell).to_csv(index=False)
+        return self.frame.map(_csv_cell).to_csv(index=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the rows of the frame, the notes and the facts. Missing values are null."""
         rows = self.frame.to_dict(orient="records")
-        whole = {"experiment": self.experiment, "rows": rows, "notes": self.notes, **self.facts}
-        found: dict[str, Any] = json_value(whole)
-        return found
+        content: dict[str, Any] = json_value(
+            {"experiment": self.experiment, "rows": rows, "notes": self.notes, **self.facts}
+        )
+        return content
 
     def to_markdown(self) -> str:
         """Return pipe tables, and the footnotes as a list."""
@@ -66,7 +67,7 @@ class BuiltTable:
         yield from (Text(note, style="dim") for note in self.footnotes)
 
 
-def _cell(value: Any) -> Any:
+def _csv_cell(value: Any) -> Any:
     if isinstance(value, dict):
         return json.dumps(value)
     return "; ".join(value) if isinstance(value, list) else value

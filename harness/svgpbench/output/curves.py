@@ -52,31 +52,30 @@ def curves(
             last if no replicate of the method has one.
         x: "iteration", or "seconds" for the mean over replicates of the time at each iteration.
     """
-    found = []
+    lines = []
     for method, group in traces.groupby("method", sort=False):
-        table = group.set_index(["iteration", *REPLICATE])[metric].unstack(
-            REPLICATE
-        )  # [T, replicates]
-        whole = table[table.notna().all(axis=1).cummin()]
+        values = group.set_index(["iteration", *REPLICATE])[metric]
+        table = values.unstack(REPLICATE)  # [T, replicates]
+        complete = table[table.notna().all(axis=1).cummin()]
         if method in failed_at_once:
-            whole = whole.iloc[:0]
-        reached = int(whole.index[-1]) if len(whole) else 0  # a trace may skip iterations
-        error = error_of_mean(whole.T, overlap(group), metric if metric in METRICS else "")
-        found.append(
+            complete = complete.iloc[:0]
+        reached = int(complete.index[-1]) if len(complete) else 0  # a trace may skip iterations
+        error = error_of_mean(complete.T, overlap(group), metric if metric in METRICS else "")
+        lines.append(
             Curve(
                 str(method),
-                _times(group, whole.index) if x == "seconds" else _floats(whole.index),
-                _floats(whole.mean(axis=1)),
+                _mean_seconds(group, complete.index) if x == "seconds" else _floats(complete.index),
+                _floats(complete.mean(axis=1)),
                 np.nan_to_num(error),
                 table.shape[1],
                 reached + 1 if reached < int(group["iterations"].max()) else None,
             )
         )
-    nothing, known = np.empty(0), {line.method for line in found}
-    return found + [
+    nothing, methods = np.empty(0), {line.method for line in lines}
+    return lines + [
         Curve(method, nothing, nothing, nothing, 0, 1)
         for method in failed_at_once
-        if method not in known
+        if method not in methods
     ]
 
 
@@ -84,26 +83,26 @@ def _floats(values: pd.Index | pd.Series[float]) -> Floats:
     return np.asarray(values, dtype=np.float64)
 
 
-def _times(rows: pd.DataFrame, iterations: pd.Index) -> Floats:
+def _mean_seconds(rows: pd.DataFrame, iterations: pd.Index) -> Floats:
     """Return the mean seconds over rows at iterations [T]."""
     return _floats(rows.groupby("iteration")["seconds"].mean().reindex(iterations))
 
 
 def limits(lines: Sequence[Curve], better: Better) -> tuple[float, float]:
-    """Return axis limits that show the better half of the curves whole, and near values of the others.
+    """Return axis limits that show the better half of the curves, and near values of the others.
 
     Curves are sorted by their last value, with those that ended early last. A value is near if it is within
     the height of the better half's range from that range.
     """
-    drawn = [line for line in lines if len(line.mean) and np.isfinite(line.mean).all()]
-    if not drawn:
+    finite = [line for line in lines if len(line.mean) and np.isfinite(line.mean).all()]
+    if not finite:
         return 0.0, 1.0
-    drawn.sort(key=lambda line: (line.broke_at is not None, loss(line.last, better)))
-    best = drawn[: math.ceil(len(drawn) / 2)]
+    finite.sort(key=lambda line: (line.broke_at is not None, loss(line.last, better)))
+    best = finite[: math.ceil(len(finite) / 2)]
     ends = np.concatenate([_ends(line) for line in best])
     low, high = float(ends.min()), float(ends.max())
     height = high - low or abs(high) or 1.0
-    near = np.concatenate([_ends(line) for line in drawn])
+    near = np.concatenate([_ends(line) for line in finite])
     near = near[(near >= low - height) & (near <= high + height)]
     low, high = min(low, float(near.min())), max(high, float(near.max()))
     margin = 0.06 * (high - low or height)
@@ -111,11 +110,12 @@ def limits(lines: Sequence[Curve], better: Better) -> tuple[float, float]:
 
 
 def _ends(line: Curve) -> Floats:
+    """Return the edges of the error band of a curve."""
     return np.concatenate([line.mean - line.error, line.mean + line.error])
 
 
 def leaves(line: Curve, low: float, high: float) -> float | None:
-    """Return the value farthest outside the limits, or None if the whole curve is inside."""
+    """Return the value farthest outside the limits, or None if the complete curve is inside."""
     outside = line.mean[(line.mean < low) | (line.mean > high)]
     if not len(outside):
         return None

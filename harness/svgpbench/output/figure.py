@@ -15,7 +15,7 @@ from svgpbench.errors import UserError
 from svgpbench.output.figure_and_table_types import ComputedFigure, FigureKind
 from svgpbench.output.figures.convergence import Convergence
 from svgpbench.output.panel import STYLE, unhide_labels
-from svgpbench.output.plot_data import Drawn
+from svgpbench.output.plot_data import PlotData
 from svgpbench.results.backend_agreement import between_backends
 from svgpbench.results.collect import Collected
 
@@ -38,25 +38,25 @@ def draw_figure(
     Raises `UserError` if a file cannot be written or the records have nothing to draw.
     """
     paths = (path, *also)
-    for one in paths:
-        check_figure_path(one)
+    for file in paths:
+        check_figure_path(file)
     kind = kind or Convergence()
-    drawn = Drawn.of(collected.experiment, kind.chosen(collected))
+    plot_data = PlotData.from_records(collected.experiment, kind.records_of(collected))
     with matplotlib.rc_context(STYLE):
-        figure = kind.draw(drawn)
-        caption = _caption(collected, drawn, kind)
+        figure = kind.draw(plot_data)
+        caption = _caption(collected, plot_data, kind)
         save(figure, paths, caption)
     return caption
 
 
-def draw_computed(frame: pd.DataFrame, kind: ComputedFigure, of: str, *paths: Path) -> str:
-    """Draw a figure of a computed frame to `paths`, and return its caption, which starts with `of`.
+def draw_computed(frame: pd.DataFrame, kind: ComputedFigure, subject: str, *paths: Path) -> str:
+    """Draw a figure of a computed frame to `paths`, and return its caption, which starts with `subject`.
 
     Raises `UserError` if a file cannot be written or a column is missing.
     """
-    for one in paths:
-        check_figure_path(one)
-    caption = " ".join([f"{of}: {kind.shows}", *kind.remarks(frame), "Computed afresh."])
+    for file in paths:
+        check_figure_path(file)
+    caption = " ".join([f"{subject}: {kind.shows}", *kind.remarks(frame), "Computed afresh."])
     with matplotlib.rc_context(STYLE):
         save(kind.draw(frame), paths, caption)
     return caption
@@ -65,23 +65,26 @@ def draw_computed(frame: pd.DataFrame, kind: ComputedFigure, of: str, *paths: Pa
 def save(figure: Figure, paths: Sequence[Path], caption: str) -> None:
     """Write a figure to files with the caption as metadata. Raises `UserError` if one cannot be written."""
     unhide_labels(figure)
-    for one in paths:
+    for file in paths:
         try:
-            figure.savefig(one, dpi=200, metadata=_metadata(one, caption))
+            figure.savefig(file, dpi=200, metadata=_metadata(file, caption))
         except OSError as error:
-            raise UserError(f"{one} cannot be written ({error.strerror})") from None
+            raise UserError(f"{file} cannot be written ({error.strerror})") from None
 
 
-def _caption(collected: Collected, drawn: Drawn, kind: FigureKind) -> str:
-    parts = [f"{drawn.experiment}: {kind.caption(drawn)} Drawn: {drawn.backend}."]
-    others = [name for name in drawn.all["backend"].unique() if name != drawn.backend]
-    differ = between_backends(drawn.all)
+def _caption(collected: Collected, plot_data: PlotData, kind: FigureKind) -> str:
+    """Return the caption: the content, the backends, remarks of the kind, and notes on the records."""
+    parts = [f"{plot_data.experiment}: {kind.caption(plot_data)} Drawn: {plot_data.backend}."]
+    others = [name for name in plot_data.all["backend"].unique() if name != plot_data.backend]
+    differ = between_backends(plot_data.all)
     if others and not math.isnan(differ):
         parts.append(
             f"{', '.join(others)}: the final ELBO of the same cell differs by {differ:.0e} "
             "relative at most."
         )
-    return " ".join([*parts, *kind.remarks(drawn), *(f"Note: {note}." for note in collected.notes)])
+    return " ".join(
+        [*parts, *kind.remarks(plot_data), *(f"Note: {note}." for note in collected.notes)]
+    )
 
 
 def _metadata(path: Path, caption: str) -> dict[str, str | None]:

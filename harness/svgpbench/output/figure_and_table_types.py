@@ -27,54 +27,55 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from svgpbench.output.built_table import BuiltTable
-    from svgpbench.output.plot_data import Drawn
+    from svgpbench.output.plot_data import PlotData
 
 MetricName = Annotated[str, AfterValidator(lambda name: metric(name).name)]
 TracedName = Annotated[str, AfterValidator(lambda name: of_a_trace(name).name)]
 
 
-class Kind(Strict):
-    """Keys of every entry: the data sets and methods of the experiment that it shows."""
+class EntryKeys(Strict):
+    """Keys of every entry of a file: the data sets and methods of the experiment that it shows."""
 
     data: tuple[str, ...] = ()  # empty: all
     methods: tuple[str, ...] = ()  # labels; empty: all
 
-    def chosen(self, collected: Collected) -> tuple[Record, ...]:
+    def records_of(self, collected: Collected) -> tuple[Record, ...]:
         """Return the records of the data sets and methods of the entry.
 
         Raises `UserError` if a data set or a method has no record.
         """
         records = collected.records
-        known = data_sets_by_name({r.config.data.title for r in records})
-        _check_known("data set", self.data, known)
-        wanted = {data for name in self.data or known for data in known[name]}
-        records = tuple(r for r in records if r.config.data.title in wanted)
-        _check_known("method", self.methods, {r.config.method.title for r in records})
+        by_name = data_sets_by_name({r.config.data.title for r in records})
+        _check_names("data set", self.data, by_name)
+        data_sets = {data for name in self.data or by_name for data in by_name[name]}
+        records = tuple(r for r in records if r.config.data.title in data_sets)
+        _check_names("method", self.methods, {r.config.method.title for r in records})
         return tuple(
             r for r in records if not self.methods or r.config.method.title in self.methods
         )
 
 
-def _check_known(what: str, names: Sequence[str], known: Collection[str]) -> None:
+def _check_names(what: str, names: Sequence[str], recorded: Collection[str]) -> None:
+    """Raise `UserError` if one of the names is not recorded."""
     for name in names:
-        if name not in known:
-            raise unknown(f"{what} in these records", name, known)
+        if name not in recorded:
+            raise unknown(f"{what} in these records", name, recorded)
 
 
-class FigureKind(Kind, ABC):
+class FigureKind(EntryKeys, ABC):
     """A kind of figure of records, registered in `svgpbench.figures`."""
 
     draws: ClassVar[str] = "records"
 
     @abstractmethod
-    def draw(self, drawn: Drawn) -> Figure:
+    def draw(self, plot_data: PlotData) -> Figure:
         """Return the figure. Raises `UserError` if the records have nothing to draw."""
 
     @abstractmethod
-    def caption(self, drawn: Drawn) -> str:
+    def caption(self, plot_data: PlotData) -> str:
         """Return a sentence on the content of the figure. It follows the experiment's name and a colon."""
 
-    def remarks(self, drawn: Drawn) -> Sequence[str]:
+    def remarks(self, plot_data: PlotData) -> Sequence[str]:
         """Return further sentences of the caption, such as the meaning of marks."""
         return ()
 
@@ -98,19 +99,17 @@ class ComputedFigure(Strict, ABC):
                 raise unknown("column of what is computed", column, map(str, frame.columns))
         if not self.panel:
             return [("", frame)]
-        found = frame.groupby(self.panel, sort=False)
-        return [(f"{self.panel_label}{_short(value)}", rows) for value, rows in found]
+        return [
+            (self.panel_label + (f"{value:g}" if isinstance(value, float) else str(value)), rows)
+            for value, rows in frame.groupby(self.panel, sort=False)
+        ]
 
     def remarks(self, frame: pd.DataFrame) -> Sequence[str]:
         """Return further sentences of the caption, such as the meaning of marks."""
         return ()
 
 
-def _short(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-class TableKind(Kind, ABC):
+class TableKind(EntryKeys, ABC):
     """A kind of table of records, registered in `svgpbench.tables`."""
 
     draws: ClassVar[str] = "records"
@@ -158,12 +157,13 @@ def _kind(
     group: str,
     entry: ArtefactEntry,
     declared: Sequence[ArtefactEntry],
-    of: str,
+    source: str,
     base: type[FigureKind] | type[TableKind] | type[ComputedFigure],
 ) -> Any:
+    """Return the kind as `kind_of` does. Messages start with `source`, the name of the file."""
     part = group.rpartition(".")[2]
-    place = declared.index(entry) if entry in declared else 0
-    where = f"{of}: [[{part}]] no. {place + 1}"
+    index = declared.index(entry) if entry in declared else 0
+    where = f"{source}: [[{part}]] no. {index + 1}"
     try:
         cls = load(group, entry.kind)
     except UserError as error:
@@ -174,4 +174,4 @@ def _kind(
     try:
         return cls.model_validate_json(json.dumps(keys), strict=True)
     except ValidationError as error:
-        raise UserError(f"{of}: {one_line(error, cls, keys, (part, place))}") from None
+        raise UserError(f"{source}: {one_line(error, cls, keys, (part, index))}") from None

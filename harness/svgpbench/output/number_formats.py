@@ -17,14 +17,14 @@ def plus_minus(mean: float, error: float) -> str:
     if max(abs(mean), 0.0 if math.isnan(error) else error) >= 1e6:
         return f"{mean:.2e}" if math.isnan(error) else f"{mean:.2e}±{error:.0e}"
     if math.isnan(error):
-        return f"{mean:.{_places(mean, 4)}f}"
+        return f"{mean:.{_decimals(mean, 4)}f}"
     if error < 1e-6:
-        return f"{mean:.{_places(mean, 4)}f}±0"
-    places = min(_places(error, 2), 3 if error > 1e-3 else 4)
-    return f"{mean:.{places}f}±{error:.{places}f}"
+        return f"{mean:.{_decimals(mean, 4)}f}±0"
+    decimals = min(_decimals(error, 2), 3 if error > 1e-3 else 4)
+    return f"{mean:.{decimals}f}±{error:.{decimals}f}"
 
 
-def _places(value: float, digits: int) -> int:
+def _decimals(value: float, digits: int) -> int:
     """Return the number of decimal places, from 0 to 4, that shows `digits` significant digits."""
     size = math.floor(math.log10(abs(value))) if value else 0
     return min(4, max(0, digits - 1 - size))

@@ -17,7 +17,7 @@ class LineStyle(NamedTuple):
 
 
 # colours of Okabe and Ito; dashes keep lines visible that coincide
-KNOWN = {
+METHOD_STYLES = {
     "t-SVGP": LineStyle("#0072B2", "-"),
     "q-SVGP natgrad": LineStyle("#D55E00", (0, (4, 2))),
     "q-SVGP Adam": LineStyle("#009E73", (0, (1, 1.3))),
@@ -28,7 +28,7 @@ KNOWN = {
     "whitened q-SVGP": LineStyle("#D55E00", (0, (4, 2))),
     "q-SVGP": LineStyle("#009E73", (0, (1, 1.3))),
 }
-OTHERS = (
+OTHER_STYLES = (
     LineStyle("#E69F00", "-"),
     LineStyle("#000000", (0, (4, 2))),
     LineStyle("#8C564B", (0, (1, 1.3))),
@@ -39,19 +39,20 @@ OTHERS = (
 
 
 def line_styles(methods: Iterable[str]) -> dict[str, LineStyle]:
-    """Return a style for each method. Up to sixteen methods that are not in `KNOWN` get distinct styles."""
+    """Return a style for each method, distinct for up to sixteen that are not in `METHOD_STYLES`."""
     others = 0
-    found = {}
+    styles = {}
     for method in methods:
-        if method in KNOWN:
-            found[method] = KNOWN[method]
+        if method in METHOD_STYLES:
+            styles[method] = METHOD_STYLES[method]
         else:
-            found[method] = _other(others)
+            styles[method] = _other_style(others)
             others += 1
-    return found
+    return styles
 
 
-def _other(place: int) -> LineStyle:
-    """Return the style of the unknown method at a place. Each round of the colours shifts their dashes."""
-    rounds, at = divmod(place, len(OTHERS))
-    return LineStyle(OTHERS[at].colour, OTHERS[(at + rounds) % len(OTHERS)].dash)
+def _other_style(number: int) -> LineStyle:
+    """Return the style of a method without its own. Each round of the colours shifts their dashes."""
+    rounds, index = divmod(number, len(OTHER_STYLES))
+    dash = OTHER_STYLES[(index + rounds) % len(OTHER_STYLES)].dash
+    return LineStyle(OTHER_STYLES[index].colour, dash)

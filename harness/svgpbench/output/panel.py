@@ -102,12 +102,12 @@ def legend_of(figure: Figure, handles: Sequence[Line2D]) -> None:
     # inches of the line and its label
     widths = [0.62 + 0.062 * len(str(handle.get_label())) for handle in handles]
     columns = len(handles)
-    while columns > 1 and _widest(widths, columns) > figure.get_figwidth():
+    while columns > 1 and _width_of_legend(widths, columns) > figure.get_figwidth():
         columns -= 1
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
 
 
-def _widest(widths: Sequence[float], columns: int) -> float:
+def _width_of_legend(widths: Sequence[float], columns: int) -> float:
     """Return the width of a legend in inches. Matplotlib fills it column by column."""
     return sum(float(max(column)) for column in np.array_split(widths, columns))
 
@@ -146,17 +146,17 @@ def plain_powers(axis: Axis) -> None:
 
 def label(panel: Axes, labels: Sequence[Label]) -> None:
     """Write labels into a panel, one per line from its edge. `unhide_labels` moves those on curves."""
-    for place, one in enumerate(labels):
-        top = one.edge == "top"
+    for row, entry in enumerate(labels):
+        top = entry.edge == "top"
         panel.text(
             0.98,
-            1.0 - FIRST - STEP * place if top else FIRST + STEP * place,
-            one.text,
+            1.0 - FIRST - STEP * row if top else FIRST + STEP * row,
+            entry.text,
             transform=panel.transAxes,
-            color=one.colour,
+            color=entry.colour,
             fontsize=7,
             ha="right",
-            va=one.edge,
+            va=entry.edge,
             zorder=10,
         )
 
@@ -168,33 +168,33 @@ def unhide_labels(figure: Figure) -> None:
     """
     figure.draw_without_rendering()  # sets the layout, which text sizes depend on
     for panel in figure.axes:
-        taken: list[Bbox] = []
+        boxes: list[Bbox] = []  # of labels that have their place
         for text in [text for text in panel.texts if text.get_transform() == panel.transAxes]:
-            if not _is_free(panel, text.get_window_extent(), taken):
-                _move(panel, text, taken)
-            taken.append(text.get_window_extent())
+            if not _is_free(panel, text.get_window_extent(), boxes):
+                _move(panel, text, boxes)
+            boxes.append(text.get_window_extent())
 
 
-def _move(panel: Axes, text: Any, taken: list[Bbox]) -> None:
+def _move(panel: Axes, text: Any, boxes: list[Bbox]) -> None:
+    """Move a text to the nearest height and side that are free, or give it a white background."""
     x, y = text.get_position()
     steps = STEP * np.arange(9)
     heights = FIRST + steps if y < 0.5 else 1.0 - FIRST - steps  # from its edge to the other edge
-    for height, (across, side) in product(
-        heights, ((0.98, "right"), (0.5, "center"), (0.02, "left"))
-    ):
+    sides = ((0.98, "right"), (0.5, "center"), (0.02, "left"))
+    for height, (across, side) in product(heights, sides):
         text.set(x=across, y=height, ha=side)
-        if _is_free(panel, text.get_window_extent(), taken):
+        if _is_free(panel, text.get_window_extent(), boxes):
             return
     text.set(x=x, y=y, ha="right")
     text.set_bbox({"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5})
 
 
-def _is_free(panel: Axes, text: Bbox, taken: list[Bbox]) -> bool:
+def _is_free(panel: Axes, text: Bbox, boxes: list[Bbox]) -> bool:
     """Return True if a text is inside the panel, overlaps no other label and is near no line."""
     inside = panel.bbox.x0 <= text.x0 and text.x1 <= panel.bbox.x1
     inside = inside and panel.bbox.y0 <= text.y0 and text.y1 <= panel.bbox.y1
-    if not inside or any(text.overlaps(other) for other in taken):
+    if not inside or any(text.overlaps(box) for box in boxes):
         return False
-    box = text.padded(AIR)
+    padded = text.padded(AIR)
     paths = (line.get_transform().transform_path(line.get_path()) for line in panel.lines)
-    return not any(path.intersects_bbox(box, filled=False) for path in paths if len(path))
+    return not any(path.intersects_bbox(padded, filled=False) for path in paths if len(path))

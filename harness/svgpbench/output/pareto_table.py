@@ -13,7 +13,7 @@ from svgpbench.metrics import METRICS
 from svgpbench.output.built_table import BuiltTable
 from svgpbench.output.figure_and_table_types import MetricName, TableKind
 from svgpbench.output.number_formats import plus_minus, scaled
-from svgpbench.output.plot_data import Drawn
+from svgpbench.output.plot_data import PlotData
 from svgpbench.output.table import Column, Table, number
 from svgpbench.results.collect import Collected
 from svgpbench.results.pareto import RULE, Cost, Point, costs_of, known_score, points
@@ -50,26 +50,31 @@ class ParetoTable(TableKind):
         """
         if len(backends) > 1:
             raise UserError("costs are compared on one backend: give one --backend")
-        drawn = Drawn.of(collected.experiment, self.chosen(collected))
-        drawn.check_recorded([METRICS[name] for name in self.metrics], drawn.finals)
-        costs, notes = costs_of(drawn.records)
-        frame = drawn.with_replicas
+        plot_data = PlotData.from_records(collected.experiment, self.records_of(collected))
+        plot_data.check_recorded([METRICS[name] for name in self.metrics], plot_data.finals)
+        costs, cost_notes = costs_of(plot_data.records)
+        frame = plot_data.with_replicas
         scores = {
             name: (points(frame, costs, name, "flops"), points(frame, costs, name, "seconds"))
             for name in self.metrics
         }
-        ended = drawn.finals[drawn.finals["status"] == "ok"]
+        ended = plot_data.finals[plot_data.finals["status"] == "ok"]
         splits = {
             (str(data), str(method)): len(ended_of(ended, data, method))
-            for data, method in drawn.finals[["data", "method"]].drop_duplicates().to_numpy()
+            for data, method in plot_data.finals[["data", "method"]].drop_duplicates().to_numpy()
         }
-        said = (*collected.notes, f"on {drawn.backend}", *notes, *drawn.warning_of_times)
+        notes = (
+            *collected.notes,
+            f"on {plot_data.backend}",
+            *cost_notes,
+            *plot_data.warning_of_times,
+        )
         return BuiltTable(
             collected.experiment,
             tuple(_tables(collected.experiment, scores, splits)),
             pd.DataFrame(list(_rows(scores))),
             MEANINGS,
-            said,
+            notes,
             {"rule": RULE},
         )
 
@@ -89,7 +94,7 @@ def _tables(
         ]  # fmt: skip
         columns = (
             *(Column("data set", wrap=False), Column("method"), number("n")),
-            number(title, lambda both: plus_minus(*both)),
+            number(title, lambda estimate: plus_minus(*estimate)),
             *(number(name, scaled) for name in ("FLOPs", "seconds")),
             *(Column(f"at its {name}", numeric=True, wrap=True) for name in ("FLOPs", "seconds")),
         )
@@ -98,13 +103,13 @@ def _tables(
 
 def _rows(scores: Mapping[str, Points]) -> Iterator[dict[str, Any]]:
     """Yield a row per score, cost, data set and method, with numbers in full."""
-    for score, both in scores.items():
-        for cost, found in zip(get_args(Cost), both, strict=True):
-            for point in found:
+    for score, by_cost in scores.items():
+        for cost, cost_points in zip(get_args(Cost), by_cost, strict=True):
+            for point in cost_points:
                 yield {
                     "data": point.data, "method": point.method, "metric": score, "mean": point.mean,
                     "se": point.error, "cost": cost, "value": point.cost, "place": point.place,
-                    "by": [effect.of for effect in point.by],
+                    "by": [effect.of for effect in point.rivals],
                 }  # fmt: skip
 
 

@@ -16,16 +16,16 @@ from svgpbench.results.records import Record
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """The records of an entry, and those of them that are drawn."""
+class PlotData:
+    """The records of an entry of a file, and frames of those that a figure or table shows."""
 
     experiment: str
-    all: pd.DataFrame  # one row per cell of any backend, with replicas
-    records: tuple[Record, ...]  # of `backend`, without replicas
-    backend: str
+    all: pd.DataFrame  # one row per cell of any backend, with perturbed replicas
+    records: tuple[Record, ...]  # of the reference backend, without replicas
+    backend: str  # the reference backend
 
     @classmethod
-    def of(cls, experiment: str, records: Sequence[Record]) -> Drawn:
+    def from_records(cls, experiment: str, records: Sequence[Record]) -> PlotData:
         """Return the data of the records of an entry, with its reference backend."""
         frame = final_frame(records)
         backend = reference_backend(frame)
@@ -35,17 +35,17 @@ class Drawn:
 
     @cached_property
     def finals(self) -> pd.DataFrame:
-        """A frame with one row per drawn cell."""
+        """A frame with one row per cell of the reference backend."""
         return final_frame(self.records)
 
     @property
     def with_replicas(self) -> pd.DataFrame:
-        """A frame with one row per cell of the drawn backend, with perturbed replicas."""
+        """A frame with one row per cell of the reference backend, with perturbed replicas."""
         return self.all[self.all["backend"] == self.backend]
 
     @cached_property
     def traces(self) -> pd.DataFrame:
-        """A frame with one row per drawn cell and evaluated iteration."""
+        """A frame with one row per cell of the reference backend and evaluated iteration."""
         return trace_frame(self.records)
 
     @property

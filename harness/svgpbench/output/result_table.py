@@ -22,6 +22,7 @@ from svgpbench.results.frames import (
     reference_backend,
 )
 from svgpbench.results.records import Record
+from svgpbench.results.unsettled import unsettled_note
 from svgpbench.stats.means import WHICH_ERROR, mean_and_error
 from svgpbench.stats.ranks import ENOUGH, FEWEST, Ranks, average_ranks, critical_difference
 
@@ -42,7 +43,7 @@ class Finals(TableKind):
 
     def build(self, collected: Collected, backends: tuple[str, ...] = ()) -> BuiltTable:
         """Return the aggregated records. A failed cell is counted under its status and is in no mean."""
-        records = self.chosen(collected)
+        records = self.records_of(collected)
         frame, notes = final_frame(records), list(collected.notes)
         recorded = {name for record in records for name in record.metrics}
         metrics, absent = _columns(self.metrics, frame, recorded)
@@ -55,15 +56,14 @@ class Finals(TableKind):
         shown = backends or (reference,)
         names = [n for n in METRICS if n in recorded or n in {metric.name for metric in metrics}]
         rows = pd.DataFrame(list(_rows(frame, names)))
-        known = [metric for metric in metrics if metric.name not in unrecorded]
-        notes += [*_failures(frame, shown), *_not_finite(frame, known)]
-        notes += [line] if (line := on_some_cells(frame, reference)) else []
+        complete = [metric for metric in metrics if metric.name not in unrecorded]
+        notes += [*_failures(frame, shown), *_not_finite(frame, complete)]
+        notes += filter(None, (on_some_cells(frame, reference), unsettled_note(records)))
         ranks = _ranks(frame[frame["backend"] == reference], metrics)
         name = collected.experiment
-        tables = [
-            *_tables(name, rows, shown, metrics),
-            *([_rank_table(name, ranks)] if ranks else ()),
-        ]
+        tables = list(_tables(name, rows, shown, metrics))
+        if ranks:
+            tables.append(_rank_table(name, ranks))
         return BuiltTable(
             name,
             tuple(tables),
@@ -74,7 +74,7 @@ class Finals(TableKind):
                 "metrics": {
                     m.name: {"title": m.title, "unit": m.unit, "better": m.better} for m in metrics
                 },
-                "average_ranks": {metric: one.to_json() for metric, one in ranks.items()},
+                "average_ranks": {metric: value.to_json() for metric, value in ranks.items()},
             },
         )
 
@@ -91,21 +91,21 @@ def _ranks(frame: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Ranks]:
     """Return the average ranks of all methods over data sets, for each shown metric that is no time."""
     methods = [str(name) for name in frame["method"].unique()]
     scores = [metric for metric in metrics if metric.unit != "s"]
-    found = {m.name: average_ranks(frame, m.name, m.better, methods) for m in scores}
-    return {name: ranks for name, ranks in found.items() if ranks is not None}
+    by_metric = {m.name: average_ranks(frame, m.name, m.better, methods) for m in scores}
+    return {name: ranks for name, ranks in by_metric.items() if ranks is not None}
 
 
 def _columns(
-    asked: Sequence[str], frame: pd.DataFrame, recorded: set[str]
+    requested: Sequence[str], frame: pd.DataFrame, recorded: set[str]
 ) -> tuple[tuple[Metric, ...], list[str]]:
     """Return the metrics to show, and a note on each requested metric that no cell has."""
     tasks = tuple(dict.fromkeys(frame["task"]))
-    if not asked:
+    if not requested:
         usual = [name for task in tasks for name in USUAL[task]]
         special = ["heldout_elbo"] if "heldout_elbo" in recorded else []
         names = dict.fromkeys([*usual[:1], *special, *usual])
         return tuple(METRICS[name] for name in names), []
-    metrics = [METRICS[name] for name in asked]
+    metrics = [METRICS[name] for name in requested]
     absent = [metric for metric in metrics if frame[metric.name].isna().all()]
     return tuple(metric for metric in metrics if metric not in absent), [
         f"no {metric.title}: {why_absent(metric, tasks)}" for metric in absent
@@ -122,6 +122,7 @@ def why_absent(metric: Metric, tasks: Sequence[str]) -> str:
 
 
 def _rows(frame: pd.DataFrame, metrics: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield one row per data set, method and backend, with means and errors in full."""
     for (data, method), group in frame.groupby(["data", "method"], sort=False):
         differences = {
             "backends_differ": between_backends(group),
@@ -167,7 +168,7 @@ def _tables(
         tail["failed"] = Column("failed", _counts, numeric=True, wrap=True)
     for task, group in rows.groupby("task", sort=False):
         scores = [metric for metric in metrics if metric.fits(str(task))]
-        middle = [number(metric.title, lambda both: plus_minus(*both)) for metric in scores]
+        middle = [number(metric.title, lambda estimate: plus_minus(*estimate)) for metric in scores]
         values = [
             [
                 *(row[name] for name in head),
@@ -187,24 +188,24 @@ def _counts(failed: Mapping[str, int]) -> str:
 
 def _rank_table(experiment: str, ranks: Mapping[str, Ranks]) -> Table:
     """Return one row per method with its average rank in each metric."""
-    header = [f"{METRICS[name].title}, {one.data_sets} sets" for name, one in ranks.items()]
-    of_metric = [{rank.method: rank.text for rank in one.of} for one in ranks.values()]
-    rows = [[method, *(texts[method] for texts in of_metric)] for method in of_metric[0]]
+    header = [f"{METRICS[name].title}, {value.data_sets} sets" for name, value in ranks.items()]
+    by_metric = [{rank.method: rank.text for rank in x.by_method} for x in ranks.values()]
+    rows = [[method, *(texts[method] for texts in by_metric)] for method in by_metric[0]]
     return Table(columns(["average rank"], header), rows, experiment, tuple(_about_ranks(ranks)))
 
 
 def _about_ranks(ranks: Mapping[str, Ranks]) -> Iterator[str]:
     """Yield footnotes on ranks: their definition, and critical differences if there are enough data sets."""
-    most = max(one.data_sets for one in ranks.values())
+    most = max(value.data_sets for value in ranks.values())
     yield (
         "average rank: among the methods here, by their means on each data set, ties shared, with 95 % "
         f"bootstrap intervals over data sets, from {FEWEST} sets on; it depends on who takes part"
     )
     if most < ENOUGH:
         yield f"no critical difference of ranks: it takes {ENOUGH} data sets, and there are {most}"
-    for name, one in ranks.items():
-        if one.data_sets >= ENOUGH:
-            least = critical_difference(len(one.of), one.data_sets)
+    for name, value in ranks.items():
+        if value.data_sets >= ENOUGH:
+            least = critical_difference(len(value.by_method), value.data_sets)
             yield f"critical difference of ranks in {METRICS[name].title} at 5 % (Nemenyi): {least:.2f}"
 
 
@@ -217,14 +218,14 @@ def _meanings(
     """Yield footnotes on the meaning of the columns."""
     tasks = set(rows["task"])
     where = "" if len(shown) > 1 else f", on {shown[0]}"
-    each = ", with each of its seeds," if (rows["seeds"] > 1).any() else ""
-    yield f"mean over the cells of n splits{each} that ended well{where}"
+    seeds = ", with each of its seeds," if (rows["seeds"] > 1).any() else ""
+    yield f"mean over the cells of n splits{seeds} that ended well{where}"
     yield f"±: standard error, {WHICH_ERROR}"
-    here = [metric for metric in metrics if any(metric.fits(task) for task in tasks)]
-    units = "; ".join(_units(here))
+    metrics = [metric for metric in metrics if any(metric.fits(task) for task in tasks)]
+    units = "; ".join(_units(metrics))
     if units and "regression" in tasks:
         yield units
-    yield from (f"{metric.title}: {metric.formula}" for metric in here if metric.formula)
+    yield from (f"{metric.title}: {metric.formula}" for metric in metrics if metric.formula)
     if rows["backends_differ"].notna().any():
         names = ", ".join(dict.fromkeys(rows["backend"]))
         yield f"Δ backends: largest relative difference of one cell's final ELBO between {names}"
@@ -261,10 +262,12 @@ def _not_recorded(records: Sequence[Record], metrics: Sequence[Metric]) -> dict[
     for metric in metrics:
         if metric.name == "seconds":  # has another place in a record
             continue
-        mine = [r for r in ended if metric.fits(load(LIKELIHOODS, r.config.likelihood.name).task)]
-        lack = sum(metric.name not in record.metrics for record in mine)
-        if 0 < lack < len(mine):
-            notes[metric.name] = f"{metric.title} is not in {lack} of {len(mine)} records"
+        fitting = [
+            r for r in ended if metric.fits(load(LIKELIHOODS, r.config.likelihood.name).task)
+        ]
+        lack = sum(metric.name not in record.metrics for record in fitting)
+        if 0 < lack < len(fitting):
+            notes[metric.name] = f"{metric.title} is not in {lack} of {len(fitting)} records"
     return notes
 
 

@@ -47,6 +47,7 @@ def latex_text(text: str) -> str:
 
 
 def _latex_character(char: str) -> str:
+    """Return LaTeX that prints one character."""
     if char in LATEX or char.isascii():
         return LATEX.get(char, char)
     if greek := re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (\w+)", unicodedata.name(char, "")):

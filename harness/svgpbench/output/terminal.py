@@ -25,20 +25,20 @@ LONGEST_WORD = 16
 def fitted(table: Table, width: int) -> Iterator[RenderableType]:
     """Yield the table in as many blocks of columns as the width needs, then its notes."""
     texts = table.texts
-    by_column = [[row[at] for row in texts] for at in range(len(table.columns))]
-    needs = [_need(*both) for both in zip(table.columns, by_column, strict=True)]
-    wants = [_want(*both) for both in zip(table.columns, by_column, strict=True)]
+    column_texts = [[row[index] for row in texts] for index in range(len(table.columns))]
+    least = list(map(_least_width, table.columns, column_texts))
+    full = list(map(_full_width, table.columns, column_texts))
     if table.title:
         yield Text(table.title, style="bold")
-    for place, block in enumerate(_blocks(needs, _keys(table.columns), width)):
-        if place:
+    for number, block in enumerate(_blocks(least, _keys(table.columns), width)):
+        if number:
             yield ""
-        widths = _widths([needs[at] for at in block], [wants[at] for at in block], width)
-        yield _drawn(table, texts, dict(zip(block, widths, strict=True)))
+        widths = _widths([least[x] for x in block], [full[x] for x in block], width)
+        yield _rich_table(table, texts, dict(zip(block, widths, strict=True)))
     yield from (Text(note, style="dim") for note in table.notes)
 
 
-def _need(column: Column, texts: Sequence[str]) -> int:
+def _least_width(column: Column, texts: Sequence[str]) -> int:
     """Return the least width of a column: its longest number or word."""
     words = [word for word in column.title.split() if len(word) <= LONGEST_WORD]
     for text in texts:
@@ -47,7 +47,7 @@ def _need(column: Column, texts: Sequence[str]) -> int:
     return min(longest, LONGEST_WORD) if column.wraps else longest
 
 
-def _want(column: Column, texts: Sequence[str]) -> int:
+def _full_width(column: Column, texts: Sequence[str]) -> int:
     """Return the width of a column in which nothing wraps."""
     lines = [column.title, *(line for text in texts for line in text.splitlines())]
     return max(map(cell_len, lines))
@@ -55,43 +55,44 @@ def _want(column: Column, texts: Sequence[str]) -> int:
 
 def _keys(columns: Sequence[Column]) -> list[int]:
     """Return the columns that every block repeats: those before the first number, or the first one."""
-    first = next((at for at, column in enumerate(columns) if column.numeric), 1)
-    return list(range(first))
+    count = next((index for index, column in enumerate(columns) if column.numeric), 1)
+    return list(range(count))
 
 
-def _blocks(needs: Sequence[int], keys: Sequence[int], width: int) -> Iterator[list[int]]:
-    """Yield the columns of each block; a block has one column besides the keys at least."""
+def _blocks(least: Sequence[int], keys: Sequence[int], width: int) -> Iterator[list[int]]:
+    """Yield the columns of each block. Each block has at least one column besides the keys."""
     block = list(keys)
-    for at in range(len(keys), len(needs)):
-        if len(block) > len(keys) and sum(needs[x] + GAP for x in [*block, at]) - GAP > width:
+    for index in range(len(keys), len(least)):
+        if len(block) > len(keys) and sum(least[x] + GAP for x in [*block, index]) - GAP > width:
             yield block
             block = list(keys)
-        block.append(at)
+        block.append(index)
     yield block
 
 
-def _widths(needs: Sequence[int], wants: Sequence[int], width: int) -> list[int]:
-    """Return the widths of columns side by side; what is missing is taken from the widest that wrap."""
-    widths = [max(both) for both in zip(needs, wants, strict=True)]
+def _widths(least: Sequence[int], full: Sequence[int], width: int) -> list[int]:
+    """Return the widths of columns side by side. If they do not fit, the widest that wrap are narrowed."""
+    widths = list(map(max, least, full))
     for _ in range(sum(widths) + GAP * (len(widths) - 1) - width):
-        wider = [at for at, need in enumerate(needs) if widths[at] > need]
+        wider = [index for index, minimum in enumerate(least) if widths[index] > minimum]
         if not wider:
             break
-        widths[max(wider, key=lambda at: widths[at])] -= 1
+        widths[max(wider, key=lambda index: widths[index])] -= 1
     return widths
 
 
-def _drawn(table: Table, texts: Sequence[Sequence[str]], widths: dict[int, int]) -> RichTable:
-    drawn = RichTable(
+def _rich_table(table: Table, texts: Sequence[Sequence[str]], widths: dict[int, int]) -> RichTable:
+    """Return the columns in `widths`, which maps their indices to their widths."""
+    rich_table = RichTable(
         header_style="dim",
         box=None,
         padding=(0, GAP, 0, 0),
         pad_edge=False,
         show_header=any(table.header),
     )
-    for at, width in widths.items():
-        column = table.columns[at]
-        drawn.add_column(
+    for index, width in widths.items():
+        column = table.columns[index]
+        rich_table.add_column(
             Text(column.title),
             justify="right" if column.numeric else "left",
             vertical="top",
@@ -103,11 +104,11 @@ def _drawn(table: Table, texts: Sequence[Sequence[str]], widths: dict[int, int])
     for row, values in zip(texts, table.rows, strict=True):
         again = table.grouped and row[0] == previous
         if table.grouped and previous is not None and not again:
-            drawn.add_row()
-        cells = [_cell(row[at], values[at]) for at in widths]
-        drawn.add_row(*(["", *cells[1:]] if again else cells))
+            rich_table.add_row()
+        cells = [_cell(row[index], values[index]) for index in widths]
+        rich_table.add_row(*(["", *cells[1:]] if again else cells))
         previous = row[0]
-    return drawn
+    return rich_table
 
 
 def _cell(text: str, value: object) -> Text:

@@ -15,13 +15,13 @@ COLUMNS = columns(
 )
 
 
-def taken_as_markdown(
-    papers: Sequence[Paper], judged: Sequence[tuple[Paper, Judged]], results: Path
+def costs_as_markdown(
+    papers: Sequence[Paper], ledger: Sequence[tuple[Paper, Judged]], results: Path
 ) -> str:
-    """Return one table per paper with one row per artefact; `judged` has the claims to show."""
+    """Return one table per paper with one row per artefact; `ledger` has the claims to show."""
     sections = []
     for paper in papers:
-        claims = [one for of, one in judged if of is paper]
+        claims = [judged for owner, judged in ledger if owner is paper]
         rows = [_row(paper, artefact, claims, results) for artefact in paper.about.artefacts]
         sections.append(f"## {paper.name}\n\n{markdown(Table(COLUMNS, rows))}")
     return "\n\n".join(sections)
@@ -30,11 +30,21 @@ def taken_as_markdown(
 def _row(
     paper: Paper, artefact: Artefact, claims: Sequence[Judged], results: Path
 ) -> tuple[str, ...]:
-    resting = [one for one in claims if artefact.id in one.claim.artefacts]
-    grades = ", ".join(f"{one.claim.id.rpartition('-')[2]} {one.grade}" for one in resting)
-    about = (f"`{artefact.id}`: {artefact.what}", _source(artefact))
+    """Return an artefact's row; the number of cells and their hours are empty for times and walks."""
     scope = "; ".join(filter(None, (artefact.smaller, artefact.missing)))
-    return (*about, scope, grades, *_cost(paper, artefact, results))
+    grades = ", ".join(
+        f"{judged.claim.id.rpartition('-')[2]} {judged.grade}"
+        for judged in claims
+        if artefact.id in judged.claim.artefacts
+    )
+    cells = hours = ""
+    evidence = evidence_of(paper, artefact, results)
+    if evidence is not None and evidence.why_not:
+        cells = "not run"
+    elif evidence is not None and evidence.records:
+        cells = str(len(evidence.records))
+        hours = f"{sum(record.wall_s for record in evidence.records) / 3600:.2g}"
+    return f"`{artefact.id}`: {artefact.what}", _source(artefact), scope, grades, cells, hours
 
 
 def _source(artefact: Artefact) -> str:
@@ -49,14 +59,3 @@ def _source(artefact: Artefact) -> str:
         return f"`svgpbench learn`, `{artefact.learning}`"
     preset = f", `{artefact.preset}`" if artefact.preset else ""
     return f"`{artefact.experiment}`{preset}" if artefact.experiment else "none"
-
-
-def _cost(paper: Paper, artefact: Artefact, results: Path) -> tuple[str, str]:
-    """Return the number of cells and their hours in total, or `not run`; empty for times and walks."""
-    found = evidence_of(paper, artefact, results)
-    if found is not None and found.why_not:
-        return "not run", ""
-    if found is None or not found.records:
-        return "", ""
-    hours = sum(record.wall_s for record in found.records) / 3600
-    return str(len(found.records)), f"{hours:.2g}"

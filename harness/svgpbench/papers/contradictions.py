@@ -12,8 +12,8 @@ from svgpbench.config import Strict
 from svgpbench.papers.schema import Text
 
 
-class Settles(Strict):
-    """A claim of the ledger and the parts of it that decide; without parts its grade decides."""
+class DecidingClaim(Strict):
+    """A claim of the ledger and its parts that decide; without parts the claim's grade decides."""
 
     id: Text
     parts: tuple[Text, ...] = ()
@@ -26,7 +26,7 @@ class Contradiction(Strict):
     one: Text
     other: Text
     settled_by: Text
-    claims: Annotated[tuple[Settles, ...], Field(min_length=1)]
+    claims: Annotated[tuple[DecidingClaim, ...], Field(min_length=1)]
 
 
 class ContradictionsFile(Strict):

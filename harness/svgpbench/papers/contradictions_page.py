@@ -5,43 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from svgpbench.errors import unknown
-from svgpbench.papers.contradictions import Contradiction, Settles
+from svgpbench.papers.contradictions import Contradiction, DecidingClaim
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import Judged
 
 
-def settled_as_markdown(
-    contradictions: Sequence[Contradiction], judged: Mapping[str, Judged]
+def contradictions_as_markdown(
+    contradictions: Sequence[Contradiction], ledger: Mapping[str, Judged]
 ) -> str:
-    """Return one numbered section per contradiction; `judged` has the claims by id.
+    """Return one numbered section per contradiction; `ledger` has the judged claims by id.
 
-    Raises `UserError` if a claim or a part is not in `judged`.
+    Raises `UserError` if a claim or a part is not in `ledger`.
     """
-    sections = [
-        "\n\n".join([f"## {number}. {one.about}", *_section(one, judged)])
-        for number, one in enumerate(contradictions, start=1)
-    ]
-    return "\n\n".join(sections)
+    paragraphs = []
+    for number, contradiction in enumerate(contradictions, start=1):
+        lines = [line for claim in contradiction.claims for line in _claim(claim, ledger)]
+        paragraphs += [
+            f"## {number}. {contradiction.about}",
+            f"* {contradiction.one}\n* **But** {contradiction.other}",
+            f"**What settles it:** {contradiction.settled_by}",
+            "\n".join(lines),
+        ]
+    return "\n\n".join(paragraphs)
 
 
-def _section(one: Contradiction, judged: Mapping[str, Judged]) -> Iterator[str]:
-    yield f"* {one.one}\n* **But** {one.other}"
-    yield f"**What settles it:** {one.settled_by}"
-    yield "\n".join(line for named in one.claims for line in _claim(named, judged))
-
-
-def _claim(named: Settles, judged: Mapping[str, Judged]) -> Iterator[str]:
-    """Yield the grade of a claim, the commands if it has not run, and the grades of the named parts."""
-    if named.id not in judged:
-        raise unknown("claim", named.id, judged)
-    found = judged[named.id]
-    yield f"* **{named.id}**, {found.claim.title}: `{found.grade}`"
-    if found.grade == Grade.not_run:
-        yield from (f"  * not run yet; it rests on `{command}`" for command in found.commands)
-    parts = {part.says: part for part in found.parts}
-    for says in named.parts:
-        if says not in parts:
-            raise unknown(f"part of {named.id}", says, parts)
-        part = parts[says]
-        if not part.why_not:
-            yield f"  * {says}: `{part.grade}`"
+def _claim(deciding: DecidingClaim, ledger: Mapping[str, Judged]) -> Iterator[str]:
+    """Yield the grade of a claim, the commands if it has not run, and the grades of its deciding parts."""
+    if deciding.id not in ledger:
+        raise unknown("claim", deciding.id, ledger)
+    judged = ledger[deciding.id]
+    yield f"* **{deciding.id}**, {judged.claim.title}: `{judged.grade}`"
+    if judged.grade == Grade.not_run:
+        yield from (f"  * not run yet; it rests on `{command}`" for command in judged.commands)
+    parts = {part.says: part for part in judged.parts}
+    for name in deciding.parts:
+        if name not in parts:
+            raise unknown(f"part of {deciding.id}", name, parts)
+        if not parts[name].why_not:
+            yield f"  * {name}: `{parts[name].grade}`"

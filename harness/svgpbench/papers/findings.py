@@ -35,32 +35,31 @@ def placeholders(template: str) -> list[tuple[str, str]]:
 
     Raises `ValueError` for an unknown field or a stray brace.
     """
-    found = [(match[1], match[2], match[3]) for match in FIELD.finditer(template)]
-    for key, field, name in found:
-        known = NUMBERS if name else WORDS | NUMBERS.keys()
-        if field not in known:
+    pairs = []
+    for key, field, name, _ in FIELD.findall(template):
+        fields = NUMBERS if name else WORDS | NUMBERS.keys()
+        if field not in fields:
             raise ValueError(
-                f"{{{key}.{field}}}: a part has no {field!r}; use one of {sorted(known)}"
+                f"{{{key}.{field}}}: a part has no {field!r}; use one of {sorted(fields)}"
             )
+        pairs.append((key, field))
     if re.search(r"[{}]", FIELD.sub("", template)):
         raise ValueError("a brace that is no {key.field}")
-    return [(key, field) for key, field, _ in found]
+    return pairs
 
 
 def fill(template: str, parts: Mapping[str, Judgement]) -> str:
     """Fill a template from the judgements of the parts, by key."""
 
-    def shown(match: re.Match[str]) -> str:
+    def value(match: re.Match[str]) -> str:
         key, field, name, form = match.groups()
-        effects = list(parts[key].effects)
-        if name:
-            effects = [effect for effect in effects if effect.of == name]
-        return _shown(parts[key], effects, field, form)
+        effects = [effect for effect in parts[key].effects if not name or effect.of == name]
+        return _field_text(parts[key], effects, field, form)
 
-    return FIELD.sub(shown, template)
+    return FIELD.sub(value, template)
 
 
-def with_divide(finding: str, grade: Grade, core: Sequence[tuple[str, Judgement]]) -> str:
+def with_explanation(finding: str, grade: Grade, core: Sequence[tuple[str, Judgement]]) -> str:
     """Append the cases that divide a mixed claim, or up to two notes of an open one, to its finding.
 
     Args:
@@ -68,34 +67,38 @@ def with_divide(finding: str, grade: Grade, core: Sequence[tuple[str, Judgement]
         grade: grade of the claim.
         core: text and judgement of each core part.
     """
-    said = [finding]
+    sentences = [finding]
     if grade == Grade.mixed:
-        said += [f"{says}: {_divides(one)}." for says, one in core if _divides(one)]
+        sentences += [f"{text}: {_division(judgement)}." for text, judgement in core]
     elif grade == Grade.open:
         notes = [
             effect.note
-            for _, one in core
-            if one.grade == Grade.open
-            for effect in one.effects
+            for _, judgement in core
+            if judgement.grade == Grade.open
+            for effect in judgement.effects
             if effect.held is None and effect.note and effect.outcome != Outcome.not_learned
         ]
-        said += [f"Open: {note}." for note in list(dict.fromkeys(notes))[:2]]
-    return " ".join(said)
+        sentences += [f"Open: {note}." for note in list(dict.fromkeys(notes))[:2]]
+    return " ".join(sentences)
 
 
-def _divides(one: Judgement) -> str:
-    if one.note:
-        return one.note
-    held, failed = ([x.of for x in one.effects if x.held is way] for way in (True, False))
-    if held and failed:
-        return f"holds for {_names(held)}; fails for {_names(failed)}"
-    return str(one.grade)
+def _division(judgement: Judgement) -> str:
+    """Return the note of a judgement; else the effects on each side; else the grade."""
+    if judgement.note:
+        return judgement.note
+    supporting = [effect.of for effect in judgement.effects if effect.held is True]
+    contradicting = [effect.of for effect in judgement.effects if effect.held is False]
+    if supporting and contradicting:
+        return f"holds for {_names(supporting)}; fails for {_names(contradicting)}"
+    return str(judgement.grade)
 
 
-def _shown(one: Judgement, effects: list[Effect], field: str, form: str | None) -> str:
+def _field_text(judgement: Judgement, effects: list[Effect], field: str, form: str | None) -> str:
+    """Return a field of a judgement as text, over some of its effects."""
     if field in NUMBERS:
-        values = [x for effect in effects if (x := NUMBERS[field][0](effect)) is not None]
-        return format(NUMBERS[field][1](values), form or ".3g") if values else NOTHING
+        number_of, summary = NUMBERS[field]
+        values = [number for effect in effects if (number := number_of(effect)) is not None]
+        return format(summary(values), form or ".3g") if values else NOTHING
     voting = [effect for effect in effects if effect.outcome != Outcome.not_learned]
     groups = {
         "held": [effect.of for effect in voting if effect.held is True],
@@ -108,10 +111,11 @@ def _shown(one: Judgement, effects: list[Effect], field: str, form: str | None) 
         return str(len(voting))
     if field.startswith("where_"):
         return _names(groups[field.removeprefix("where_")])
-    return str(one.grade) if field == "grade" else one.note or NOTHING
+    return str(judgement.grade) if field == "grade" else judgement.note or NOTHING
 
 
 def _names(names: Sequence[str]) -> str:
+    """Return up to `MOST_NAMES` names, and the number of the others."""
     more = len(names) - MOST_NAMES
     listed = ", ".join(names[:MOST_NAMES])
     return f"{listed} and {more} more" if more > 0 else listed or "none"

@@ -59,14 +59,14 @@ def combined(grades: Iterable[Grade]) -> Grade:
     4. `direction only` if the grades are `holds` and `direction only`.
     5. `mixed` otherwise, such as if one part holds and another fails.
     """
-    found = set(grades)
-    if not found or Grade.not_run in found:
+    distinct = set(grades)
+    if not distinct or Grade.not_run in distinct:
         return Grade.not_run
-    if len(found) == 1:
-        return found.pop()
-    if len(found - {Grade.open}) == 1:
-        return Grade.mixed if Grade.mixed in found else Grade.open
-    if found == {Grade.holds, Grade.direction}:
+    if len(distinct) == 1:
+        return distinct.pop()
+    if len(distinct - {Grade.open}) == 1:
+        return Grade.mixed if Grade.mixed in distinct else Grade.open
+    if distinct == {Grade.holds, Grade.direction}:
         return Grade.direction
     return Grade.mixed
 
@@ -79,13 +79,11 @@ def over_cases(effects: Iterable[Effect], worst: Iterable[bool] = ()) -> Grade:
     Cases with the outcome `not_learned` do not count. `worst` has one entry per effect; by default all are
     false.
     """
-    effects = list(effects)
-    at_worst = any(worst)
     voting = [effect.held for effect in effects if effect.outcome != Outcome.not_learned]
     half = len(voting) / 2
-    held, failed = voting.count(True), voting.count(False)
-    if held > half and not at_worst:
+    supporting, contradicting = voting.count(True), voting.count(False)
+    if supporting > half and not any(worst):
         return Grade.holds
-    if failed > half:
+    if contradicting > half:
         return Grade.fails
-    return Grade.mixed if held and failed else Grade.open
+    return Grade.mixed if supporting and contradicting else Grade.open

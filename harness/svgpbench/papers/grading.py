@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -14,12 +14,12 @@ from svgpbench.json_values import json_value
 from svgpbench.papers import Artefact, Claim, Paper
 from svgpbench.papers.evidence import curves, stability, timings
 from svgpbench.papers.evidence.records import Computation, Evidence, command, compute, gather
-from svgpbench.papers.findings import fill, with_divide
+from svgpbench.papers.findings import fill, with_explanation
 from svgpbench.papers.grades import Fidelity, Grade, Judgement, combined
 from svgpbench.papers.predicates.all_predicates import AnyPredicate
-from svgpbench.papers.predicates.computations import Computed
+from svgpbench.papers.predicates.computations import ComputedPart
 from svgpbench.stats.effects import Effect, with_interval
-from svgpbench.stats.rules import AT, VARIANTS, WatchedRules
+from svgpbench.stats.rules import MOMENT_SEPARATOR, VARIANTS, WatchedRules
 
 Role: TypeAlias = Literal["core", "erratum", "condition"]
 Kind: TypeAlias = Literal["theory", "experiments", "speed"]
@@ -34,12 +34,12 @@ class Part:
     judgement: Judgement
     why_not: str = ""  # if it has not run
     records: tuple[str, ...] = ()  # ids of the cells it uses
-    under: Mapping[str, Grade] | None = None  # grade under each variant of the rules
+    variant_grades: Mapping[str, Grade] | None = None  # by variant of the rules
     stand_ins: tuple[str, ...] = ()  # labels of the methods that stand for printed rows
 
     @property
     def title(self) -> str:
-        """What it says, and the stand-ins in brackets."""
+        """Text of the part, with the stand-ins in brackets."""
         return f"{self.says} ({', '.join(self.stand_ins)})" if self.stand_ins else self.says
 
     @property
@@ -62,7 +62,7 @@ class Judged:
     steadiness: Mapping[str, Grade]  # grade under each variant of the rules
     commands: tuple[str, ...]
 
-    def of(self, role: Role) -> list[Part]:
+    def parts_of_role(self, role: Role) -> list[Part]:
         """Return the parts with a role."""
         return [part for part in self.parts if part.role == role]
 
@@ -90,12 +90,13 @@ class Judged:
     @property
     def effect(self) -> str:
         """Effects of the core parts as text for a table cell: one with its interval, else counts."""
-        return effect_of(part.judgement for part in self.of("core"))
+        return effect_of(part.judgement for part in self.parts_of_role("core"))
 
     @property
     def only_effect(self) -> Effect | None:
         """Effect of the core parts if there is exactly one, else None."""
-        effects = [effect for part in self.of("core") for effect in part.judgement.effects]
+        core = self.parts_of_role("core")
+        effects = [effect for part in core for effect in part.judgement.effects]
         return effects[0] if len(effects) == 1 else None
 
     def to_json(self) -> dict[str, Any]:
@@ -116,7 +117,7 @@ class Judged:
                     "grade": part.grade,
                     "note": part.judgement.note,
                     "why_not_run": part.why_not,
-                    "effects": [json_value(vars(effect)) for effect in part.judgement.effects],
+                    "effects": json_value(part.judgement.effects),
                     "ranks": part.judgement.ranks and part.judgement.ranks.to_json(),
                 }
                 for part in self.parts
@@ -130,7 +131,7 @@ def effect_of(judgements: Iterable[Judgement]) -> str:
 
     It is a single effect with its interval, or several intervals without outcomes, or counts of outcomes.
     """
-    effects = [effect for one in judgements for effect in one.effects]
+    effects = [effect for judgement in judgements for effect in judgement.effects]
     if len(effects) == 1:
         return with_interval(effects[0]) or effects[0].outcome
     counts = Counter(effect.outcome for effect in effects if effect.outcome)
@@ -150,9 +151,9 @@ def judge(
     claims = list(claims)
     needed = {part.artefact for claim in claims for part in claim.parts}
     evidence = {
-        name: found
+        name: records
         for name in sorted(needed)
-        if (found := evidence_of(paper, paper.artefact(name), results)) is not None
+        if (records := evidence_of(paper, paper.artefact(name), results)) is not None
     }
     return [
         _judged(
@@ -201,130 +202,103 @@ def _judged(
     results: Path,
 ) -> Judged:
     parts = tuple(
-        _computed(part, computation)
+        _computed_part(part, computation)
         if paper.artefact(part.artefact).computed
-        else _part(part, paper.artefact(part.artefact), evidence)
+        else _recorded_part(part, paper.artefact(part.artefact), evidence)
         for part in claim.parts
     )
-    grade = _grade(claim, parts)
+    steadiness: dict[str, Grade] = {}
+    grade = Grade.not_testable
+    if not claim.untestable:
+        grade = _combined([part.grade for part in parts if part.role == "core"], parts)
+    if grade not in (Grade.not_run, Grade.not_testable):
+        core = [part.variant_grades for part in parts if part.variant_grades]
+        steadiness = {name: _combined([x[name] for x in core], parts) for name in VARIANTS}
+    deciding = [part.artefact for part in claim.core] or list(claim.artefacts)
+    artefacts = [paper.artefact(name) for name in deciding]
     of_records = [evidence[part.artefact] for part in claim.parts if part.artefact in evidence]
-    condition = "; ".join(
-        dict.fromkeys(
-            one.condition
-            for one in (computation, *of_records)
-            if one is not None and not (isinstance(one, Evidence) and one.why_not)
-        )
-    )
-    commands = tuple(
-        line for name in claim.artefacts if (line := _command(paper, paper.artefact(name), results))
-    )
+    conditions = [
+        source.condition
+        for source in (computation, *of_records)
+        if source is not None and not (isinstance(source, Evidence) and source.why_not)
+    ]
+    commands = [_command(paper, paper.artefact(name), results) for name in claim.artefacts]
     return Judged(
         claim,
         grade,
-        _fidelity(paper, claim),
-        _kind(paper, claim),
+        max((artefact.fidelity for artefact in artefacts), key=lambda fidelity: fidelity.distance),
+        _kind(artefacts),
         _finding(paper, claim, grade, parts),
-        condition,
+        "; ".join(dict.fromkeys(conditions)),
         parts,
-        {} if grade == Grade.not_run or claim.untestable else _steadiness(parts),
-        commands,
+        steadiness,
+        tuple(filter(None, commands)),
     )
 
 
-def _grade(claim: Claim, parts: tuple[Part, ...]) -> Grade:
-    """Grade a claim by its core parts; `holds` becomes `holds, corrected` if an erratum part holds."""
-    if claim.untestable:
-        return Grade.not_testable
-    grade = combined(part.grade for part in parts if part.role == "core")
-    errs = any(part.grade == Grade.holds for part in parts if part.role == "erratum")
-    return Grade.corrected if grade == Grade.holds and errs else grade
+def _combined(grades: Iterable[Grade], parts: tuple[Part, ...]) -> Grade:
+    """Combine grades of core parts; `holds` becomes `holds, corrected` if an erratum part holds."""
+    grade = combined(grades)
+    erratum_holds = any(part.grade == Grade.holds for part in parts if part.role == "erratum")
+    return Grade.corrected if grade == Grade.holds and erratum_holds else grade
 
 
-def _steadiness(parts: tuple[Part, ...]) -> dict[str, Grade]:
-    """Return the grade of a claim under each variant of the rules."""
-    errs = any(part.grade == Grade.holds for part in parts if part.role == "erratum")
-    found = {}
-    for name in VARIANTS:
-        grade = combined(part.under[name] for part in parts if part.under)
-        found[name] = Grade.corrected if grade == Grade.holds and errs else grade
-    return found
-
-
-def _finding(paper: Paper, claim: Claim, grade: Grade, parts: tuple[Part, ...]) -> str:
-    """Fill the claim's template, or return why it has not run."""
-    if grade == Grade.not_run:
-        return _why_not_run(paper, claim, parts)
-    by_key = {
-        stated.key: part.judgement
-        for stated, part in zip(claim.parts, parts, strict=True)
-        if stated.key
-    }
-    filled = fill(claim.finding, by_key)
-    if grade == Grade.not_testable:
-        return f"{filled} Not testable here: {claim.untestable}."
-    core = [
-        (stated.says, part.judgement)
-        for stated, part in zip(claim.parts, parts, strict=True)
-        if stated.core
-    ]
-    corrected = [f"The correction: {claim.correction}."] if grade == Grade.corrected else []
-    return " ".join([with_divide(filled, grade, core), *corrected])
-
-
-def _fidelity(paper: Paper, claim: Claim) -> Fidelity:
-    """Return the fidelity of the core artefact furthest from the paper; without a core, of all artefacts."""
-    deciding = [part.artefact for part in claim.core] or list(claim.artefacts)
-    fidelities = [paper.artefact(name).fidelity for name in deciding]
-    return max(fidelities, key=lambda fidelity: fidelity.distance)
-
-
-def _kind(paper: Paper, claim: Claim) -> Kind:
-    """Classify a claim by its core artefacts: computed, timed or other; without a core, by all of them."""
-    deciding = [part.artefact for part in claim.core] or list(claim.artefacts)
-    artefacts = [paper.artefact(name) for name in deciding]
+def _kind(artefacts: Sequence[Artefact]) -> Kind:
+    """Classify a claim by its deciding artefacts: all computed, one timed, or neither."""
     if all(artefact.computed for artefact in artefacts):
         return "theory"
     timed = any(artefact.timing or artefact.learning for artefact in artefacts)
     return "speed" if timed else "experiments"
 
 
+def _finding(paper: Paper, claim: Claim, grade: Grade, parts: tuple[Part, ...]) -> str:
+    """Fill the claim's template, or return why it has not run."""
+    if grade == Grade.not_run:
+        return _why_not_run(paper, claim, parts)
+    stated_parts = list(zip(claim.parts, parts, strict=True))
+    by_key = {stated.key: part.judgement for stated, part in stated_parts if stated.key}
+    filled = fill(claim.finding, by_key)
+    if grade == Grade.not_testable:
+        return f"{filled} Not testable here: {claim.untestable}."
+    core = [(stated.says, part.judgement) for stated, part in stated_parts if stated.core]
+    corrected = [f"The correction: {claim.correction}."] if grade == Grade.corrected else []
+    return " ".join([with_explanation(filled, grade, core), *corrected])
+
+
 def _role(part: AnyPredicate) -> Role:
     return "core" if part.core else "erratum" if part.erratum else "condition"
 
 
-def _computed(part: AnyPredicate, computation: Computation | None) -> Part:
+def _computed_part(part: AnyPredicate, computation: Computation | None) -> Part:
     if computation is None:
         return Part(part.says, _role(part), Judgement(Grade.not_run, ()), "nothing computes it")
-    checks = part.checks if isinstance(part, Computed) else ()
-    frame = computation.of(checks)
-    judgement, under = judge_part(part, frame)
-    return Part(part.says, _role(part), judgement, under=under)
+    checks = part.checks if isinstance(part, ComputedPart) else ()
+    judgement, variant_grades = judge_part(part, computation.rows_of(checks))
+    return Part(part.says, _role(part), judgement, variant_grades=variant_grades)
 
 
-def _part(part: AnyPredicate, artefact: Artefact, evidence: dict[str, Evidence]) -> Part:
+def _recorded_part(part: AnyPredicate, artefact: Artefact, evidence: dict[str, Evidence]) -> Part:
     not_run = Judgement(Grade.not_run, ())
     if part.artefact not in evidence:
         return Part(part.says, _role(part), not_run, f"no experiment: {part.artefact}")
-    found = evidence[part.artefact]
-    if found.why_not:
-        return Part(part.says, _role(part), not_run, found.why_not)
+    available = evidence[part.artefact]
+    if available.why_not:
+        return Part(part.says, _role(part), not_run, available.why_not)
     if artefact.timing or artefact.learning:
-        timed = set(found.frame["method"])
-        if without := [name for name in part.compared if name not in timed]:
-            where = (
-                artefact.timing.record if artefact.timing else f"the runs of {artefact.learning}"
-            )
-            why = f"no times of {', '.join(without)} in {where}"
+        timed = set(available.frame["method"])
+        if untimed := [name for name in part.compared if name not in timed]:
+            runs = f"the runs of {artefact.learning}"
+            where = artefact.timing.record if artefact.timing else runs
+            why = f"no times of {', '.join(untimed)} in {where}"
             return Part(part.says, _role(part), not_run, why)
-    frame = found.of(part.compared)
-    records = tuple(frame["cell_id"].unique())
-    judgement, under = judge_part(part, frame)
+    frame = available.rows_of(part.compared)
+    judgement, variant_grades = judge_part(part, frame)
     return Part(
         part.says,
         _role(part),
         judgement,
-        records=records,
-        under=under,
+        records=tuple(frame["cell_id"].unique()),
+        variant_grades=variant_grades,
         stand_ins=_stand_ins(frame),
     )
 
@@ -352,18 +326,19 @@ def _stand_ins(frame: pd.DataFrame) -> tuple[str, ...]:
     """Return the labels of the methods that stand for printed rows."""
     if "label" not in frame:  # such as step times
         return ()
-    is_stand_in = frame["method"].str.partition(AT)[0] != frame["label"]
+    is_stand_in = frame["method"].str.partition(MOMENT_SEPARATOR)[0] != frame["label"]
     return tuple(frame.loc[is_stand_in, "label"].unique())
 
 
 def _why_not_run(paper: Paper, claim: Claim, parts: tuple[Part, ...]) -> str:
     """Return the reasons of the core parts; else the artefacts without an experiment; else a default text."""
-    why = [part.why_not for part in parts if part.why_not and part.role == "core"]
-    if why:
-        return "; ".join(dict.fromkeys(why))
-    artefacts = [paper.artefact(name) for name in claim.artefacts]
-    known = {
-        a.id for a in artefacts if a.computed or a.timing or a.walks or a.learning
-    } | paper.experiments.keys()
-    without = [artefact.id for artefact in artefacts if artefact.id not in known]
-    return f"no experiment: {', '.join(without)}" if without else "no predicate in code"
+    reasons = [part.why_not for part in parts if part.why_not and part.role == "core"]
+    if reasons:
+        return "; ".join(dict.fromkeys(reasons))
+    missing = [
+        artefact.id
+        for artefact in map(paper.artefact, claim.artefacts)
+        if artefact.id not in paper.experiments
+        and not (artefact.computed or artefact.timing or artefact.walks or artefact.learning)
+    ]
+    return f"no experiment: {', '.join(missing)}" if missing else "no predicate in code"

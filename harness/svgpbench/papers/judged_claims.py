@@ -10,8 +10,8 @@ from svgpbench.errors import unknown
 from svgpbench.papers import Paper
 from svgpbench.papers.evidence.records import ComputedFrame
 from svgpbench.papers.grading import Judged, judge
-from svgpbench.papers.precomputed import ahead
-from svgpbench.papers.reproduction import Chosen, draws, frames_of
+from svgpbench.papers.precomputed import precompute
+from svgpbench.papers.reproduction import PaperSelection, computed_artefacts, frames_of
 
 
 def judged_claims(
@@ -25,34 +25,39 @@ def judged_claims(
     `on_done` is called with the id of each claim that a worker process has computed. Raises `UserError`
     with the nearest id if an id is unknown.
     """
-    known = [claim.id for paper in papers for claim in paper.claims]
-    for one in ids:
-        if one not in known:
-            raise unknown("claim", one, known)
-    asked = set(ids or known)
-    with ahead(papers, asked, on_done) as given:
-        return [
-            (paper, one)
-            for paper in papers
-            for one in judge(
-                paper, [claim for claim in paper.claims if claim.id in asked], results, given.claim
-            )
-        ]
+    known_ids = [claim.id for paper in papers for claim in paper.claims]
+    for claim_id in ids:
+        if claim_id not in known_ids:
+            raise unknown("claim", claim_id, known_ids)
+    requested = set(ids or known_ids)
+    ledger: list[tuple[Paper, Judged]] = []
+    with precompute(papers, requested, on_done) as precomputed:
+        for paper in papers:
+            claims = [claim for claim in paper.claims if claim.id in requested]
+            judged = judge(paper, claims, results, precomputed.claim)
+            ledger += [(paper, claim) for claim in judged]
+    return ledger
 
 
 @contextmanager
 def judged_and_drawn(
-    chosen: Sequence[Chosen], results: Path
+    selections: Sequence[PaperSelection], results: Path
 ) -> Iterator[tuple[list[tuple[Paper, list[Judged]]], ComputedFrame]]:
     """Yield each paper with its judged claims, and a function that returns the frames of figures.
 
     The frames are computed while claims are judged. Raises `UserError` if a figure is declared wrongly.
     """
-    asked = {claim.id for each in chosen for claim in each.claims}
-    figures = [frame for each in chosen for one in draws(each) for frame in frames_of(one)]
-    papers = [each.paper for each in chosen]
-    with ahead(papers, asked, lambda name: None, figures) as given:
-        judged = [
-            (each.paper, judge(each.paper, each.claims, results, given.claim)) for each in chosen
+    papers = [selection.paper for selection in selections]
+    ids = {claim.id for selection in selections for claim in selection.claims}
+    figures = [
+        frame
+        for selection in selections
+        for artefact in computed_artefacts(selection)
+        for frame in frames_of(artefact)
+    ]
+    with precompute(papers, ids, lambda name: None, figures) as precomputed:
+        ledger = [
+            (selection.paper, judge(selection.paper, selection.claims, results, precomputed.claim))
+            for selection in selections
         ]
-        yield judged, given.frame
+        yield ledger, precomputed.frame

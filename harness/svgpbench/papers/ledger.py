@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
 from svgpbench.atomic import write_whole
+from svgpbench.json_values import json_text
 from svgpbench.output.table import Table, columns
 from svgpbench.output.table_formats import markdown
 from svgpbench.papers import Paper, load_paper
@@ -30,18 +30,18 @@ RELEASED = files("svgpbench") / "papers" / "released.csv"
 """Ledger of the repository's records at the release of this version."""
 
 
-def write_ledger(folder: Path, judged: Sequence[tuple[Paper, Sequence[Judged]]]) -> str:
+def write_ledger(folder: Path, ledger: Sequence[tuple[Paper, Sequence[Judged]]]) -> str:
     """Write `claims.md`, `claims.csv` and `claims.json`; return a summary of claims per grade."""
-    counts = Counter(one.grade for _, claims in judged for one in claims)
+    claims = [(paper, judged) for paper, of_paper in ledger for judged in of_paper]
+    counts = Counter(judged.grade for _, judged in claims)
     listed = ", ".join(f"{count} {grade}" for grade, count in counts.items())
     total = counts.total()
     summary = f"{total} claim{'s' * (total != 1)}" + (f": {listed}" if counts else "")
-    text = "\n\n".join(["# Claims", summary, *_sections(judged)])
+    text = "\n\n".join(["# Claims", summary, *_sections(ledger)])
     write_whole(folder / "claims.md", f"{text}\n".encode())
-    entries = [{"paper": of.name, **one.to_json()} for of, claims in judged for one in claims]
-    content = json.dumps(entries, indent=2, ensure_ascii=False, allow_nan=False)
-    write_whole(folder / "claims.json", f"{content}\n".encode())
-    rows = [row_of(one) for _, claims in judged for one in claims]
+    entries = [{"paper": paper.name, **judged.to_json()} for paper, judged in claims]
+    write_whole(folder / "claims.json", f"{json_text(entries)}\n".encode())
+    rows = [row_of(judged) for _, judged in claims]
     write_whole(folder / "claims.csv", as_csv(rows).encode())
     return summary
 
@@ -53,16 +53,23 @@ def as_csv(rows: Sequence[Sequence[str]]) -> str:
     return text.getvalue()
 
 
-def row_of(one: Judged) -> list[str]:
+def row_of(judged: Judged) -> list[str]:
     """Return a claim's row of the ledger.
 
     Effect and interval are empty unless its core parts have exactly one effect.
     """
-    effect = one.only_effect
+    effect = judged.only_effect
     numbers = (None, None, None) if effect is None else (effect.value, effect.low, effect.high)
-    shown = ["" if number is None else f"{number:.6g}" for number in numbers]
-    said = (one.claim.id, one.claim.title, one.kind, one.grade, one.fidelity, one.finding)
-    return [*said, *shown, one.steady]
+    return [
+        judged.claim.id,
+        judged.claim.title,
+        judged.kind,
+        judged.grade,
+        judged.fidelity,
+        judged.finding,
+        *("" if number is None else f"{number:.6g}" for number in numbers),
+        judged.steady,
+    ]
 
 
 def released(paper: str | None = None, text: str | None = None) -> list[dict[str, str]]:
@@ -72,32 +79,35 @@ def released(paper: str | None = None, text: str | None = None) -> list[dict[str
     finding: its verdict becomes the grade, and its condition the finding.
     """
     lines = (RELEASED.read_text("utf-8") if text is None else text).splitlines()
-    rows = [_in_todays_words(row) for row in csv.DictReader(lines)]
-    wanted = None if paper is None else {claim.id for claim in load_paper(paper).claims}
-    return [row for row in rows if wanted is None or row["id"] in wanted]
+    rows = [_in_current_columns(row) for row in csv.DictReader(lines)]
+    if paper is None:
+        return rows
+    ids = {claim.id for claim in load_paper(paper).claims}
+    return [row for row in rows if row["id"] in ids]
 
 
-def _in_todays_words(row: dict[str, str]) -> dict[str, str]:
+def _in_current_columns(row: dict[str, str]) -> dict[str, str]:
+    """Return a row of any version's ledger with today's columns."""
     if "verdict" not in row:
         return row
     old = {"grade": row["verdict"], "finding": row["condition"], "effect": row["effect, 95 %"]}
     return {name: {**row, **old}.get(name, "") for name in COLUMNS}
 
 
-def _sections(judged: Sequence[tuple[Paper, Sequence[Judged]]]) -> Iterator[str]:
+def _sections(ledger: Sequence[tuple[Paper, Sequence[Judged]]]) -> Iterator[str]:
     """Yield a heading and a table for each paper, then the evidence of each claim."""
-    for paper, claims in judged:
+    for paper, claims in ledger:
         about = paper.about
         yield f"## {about.title}\n\n{', '.join(about.authors)}, {about.venue} {about.year}"
-        yield _table([as_row(one) for one in claims])
-        yield from (
-            _entry(one) for one in claims if any(part.judgement.effects for part in one.parts)
-        )
+        yield _table([as_row(judged) for judged in claims])
+        for judged in claims:
+            if any(part.judgement.effects for part in judged.parts):
+                yield _entry(judged)
 
 
-def as_row(one: Judged) -> dict[str, str]:
+def as_row(judged: Judged) -> dict[str, str]:
     """Return a claim's row of the ledger, by column name."""
-    return dict(zip(COLUMNS, row_of(one), strict=True))
+    return dict(zip(COLUMNS, row_of(judged), strict=True))
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> str:
@@ -108,18 +118,18 @@ def _table(rows: Sequence[Mapping[str, str]]) -> str:
 def grades_page(rows: Sequence[Mapping[str, str]]) -> str:
     """Return the grades as Markdown: counts by paper and kind, then one table per paper."""
     papers = list(dict.fromkeys(row["id"].rpartition("-")[0] for row in rows))
-    of = {name: [row for row in rows if row["id"].startswith(f"{name}-")] for name in papers}
-    counted = [
-        [name, kind, *_counts([row for row in of[name] if row["kind"] == kind])]
-        for name in papers
+    by_paper = {name: [row for row in rows if row["id"].startswith(f"{name}-")] for name in papers}
+    counts = [
+        [name, kind, *_counts(of_kind)]
+        for name, of_paper in by_paper.items()
         for kind in KINDS
-        if any(row["kind"] == kind for row in of[name])
+        if (of_kind := [row for row in of_paper if row["kind"] == kind])
     ]
     total = ["all", "", *_counts(rows)]
     header = columns(("paper", "claims about"), list(Grade))
-    sections = [markdown(Table(header, [*counted, total]))]
-    for name in papers:
-        sections += [f"## {load_paper(name).about.title}", _table(of[name])]
+    sections = [markdown(Table(header, [*counts, total]))]
+    for name, of_paper in by_paper.items():
+        sections += [f"## {load_paper(name).about.title}", _table(of_paper)]
     return "\n\n".join(sections)
 
 
@@ -128,13 +138,14 @@ def _counts(rows: Sequence[Mapping[str, str]]) -> list[str]:
     return [str(counts[grade] or "") for grade in Grade]
 
 
-def _entry(one: Judged) -> str:
-    lines = [f"{one.claim.id}, {one.claim.claim}:", ""]
-    lines += [f"- {part.role}: {part.title}: {_evidence(part)}" for part in one.parts]
-    if one.steady:
-        lines.append(f"- steadiness: {one.steady}")
-    if one.claim.response:
-        lines.append(f"- response of the authors: {one.claim.response}")
+def _entry(judged: Judged) -> str:
+    claim = judged.claim
+    lines = [f"{claim.id}, {claim.claim}:", ""]
+    lines += [f"- {part.role}: {part.title}: {_evidence(part)}" for part in judged.parts]
+    if judged.steady:
+        lines.append(f"- steadiness: {judged.steady}")
+    if claim.response:
+        lines.append(f"- response of the authors: {claim.response}")
     return "\n".join(lines)
 
 
@@ -148,5 +159,5 @@ def _evidence(part: Part) -> str:
         for effect in part.judgement.effects
     )
     ranks = part.judgement.ranks.text if part.judgement.ranks else ""
-    said = (part.grade, part.judgement.note, outcomes or part.why_not, ranks)
-    return ". ".join(filter(None, said))
+    texts = (part.grade, part.judgement.note, outcomes or part.why_not, ranks)
+    return ". ".join(filter(None, texts))

@@ -23,11 +23,11 @@ from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.loading import is_file_name, parse_toml
 from svgpbench.experiments.resolve import shown_names
 from svgpbench.papers.predicates.all_predicates import AnyPredicate
-from svgpbench.papers.predicates.computations import Computed
+from svgpbench.papers.predicates.computations import ComputedPart
 from svgpbench.papers.predicates.times import Gain
 from svgpbench.papers.schema import Artefact, Claim, ClaimsFile, PaperFile
 from svgpbench.plugins import GROUPS, PAPERS, whole
-from svgpbench.stats.rules import AT, SECONDS
+from svgpbench.stats.rules import MOMENT_SEPARATOR, SECONDS
 
 F = TypeVar("F", bound=Strict)
 
@@ -61,11 +61,11 @@ class Paper:
 
 
 def paper_folders() -> dict[str, Traversable]:
-    """Return every paper's folder by name, ours first.
+    """Return every paper's folder by name, those of this package first.
 
     Raises `UserError` if an entry does not name a package.
     """
-    found: dict[str, Traversable] = {}
+    folders: dict[str, Traversable] = {}
     for entry, package in whole(PAPERS).items():
         try:
             inside = files(package).iterdir()
@@ -75,8 +75,8 @@ def paper_folders() -> dict[str, Traversable]:
             ) from None
         for folder in sorted(inside, key=lambda item: item.name):
             if (folder / "paper.toml").is_file():
-                found.setdefault(folder.name, folder)
-    return found
+                folders.setdefault(folder.name, folder)
+    return folders
 
 
 def load_paper(name: str) -> Paper:
@@ -103,7 +103,7 @@ def read_paper(folder: Traversable) -> Paper:
                 raise UserError(f"{where}: printed: there is no file {artefact.printed}")
             printed += _printed(folder, artefact.printed, artefact.id)
         if artefact.experiment:
-            experiments[artefact.id] = _experiment(folder, artefact, where)
+            experiments[artefact.id] = _load_experiment(folder, artefact, where)
             if artefact.computed:
                 raise UserError(f"{where}: it is computed or has an experiment; leave one out")
         elif artefact.preset:
@@ -144,7 +144,7 @@ def _printed(folder: Traversable, file: str, artefact: str) -> list[PrintedFigur
         raise UserError(
             f"{origin}: its header is {','.join(PrintedFigure._fields)}, not {','.join(header)}"
         )
-    found = []
+    figures = []
     for line, row in enumerate(rows, start=2):
         where = f"{origin}, line {line}"
         if len(row) != len(header):
@@ -155,14 +155,14 @@ def _printed(folder: Traversable, file: str, artefact: str) -> list[PrintedFigur
         for key in ("value", "spread"):
             if not re.fullmatch(NUMBER, getattr(figure, key)):
                 raise UserError(f"{where}: {key} must be a number, got {getattr(figure, key)!r}")
-        found.append(figure)
-    return found
+        figures.append(figure)
+    return figures
 
 
 NUMBER = r"([<>]?-?\d+(\.\d+)?)?"
 
 
-def _experiment(folder: Traversable, artefact: Artefact, where: str) -> Experiment:
+def _load_experiment(folder: Traversable, artefact: Artefact, where: str) -> Experiment:
     name = str(artefact.experiment)
     try:
         experiment = load_experiment(str(folder / name) if is_file_name(name) else name)
@@ -180,17 +180,19 @@ def _check(paper: str, claim: Claim, about: PaperFile, experiments: dict[str, Ex
     where = f"{paper}/claims.toml: claim {claim.id!r}"
     if claim.id.rpartition("-")[0] != paper:
         raise UserError(f"{where}: its id must be {paper}- and two digits")
+    artefacts = {artefact.id: artefact for artefact in about.artefacts}
     for name in claim.artefacts:
-        if name not in (known := [artefact.id for artefact in about.artefacts]):
-            raise UserError(f"{where}: {unknown('artefact', name, known)}")
-    for place, part in enumerate(claim.parts, start=1):
+        if name not in artefacts:
+            raise UserError(f"{where}: {unknown('artefact', name, artefacts)}")
+    for number, part in enumerate(claim.parts, start=1):
+        where_part = f"{where}: part {number}"
         if part.artefact not in claim.artefacts:
             mistake = unknown("artefact of the claim", part.artefact, claim.artefacts)
-            raise UserError(f"{where}: part {place}: {mistake}")
-        _check_kind(f"{where}: part {place}", part, about)
+            raise UserError(f"{where_part}: {mistake}")
+        artefact = artefacts[part.artefact]
+        _check_kind(where_part, part, artefact)
         if part.artefact in experiments:
-            preset = next(x.preset for x in about.artefacts if x.id == part.artefact)
-            _check_methods(f"{where}: part {place}", part, experiments[part.artefact], preset)
+            _check_methods(where_part, part, experiments[part.artefact], artefact.preset)
 
 
 def _check_methods(
@@ -199,38 +201,38 @@ def _check_methods(
     """Raise `UserError` unless the preset runs the methods of a part and traces its iterations."""
     names = shown_names(experiment, preset)
     for compared in part.compared:
-        method, at, iteration = compared.partition(AT)
+        method, separator, moment = compared.partition(MOMENT_SEPARATOR)
         if method not in names.values():
             raise UserError(f"{where}: {unknown('method', method, names.values())}")
-        if at and not _is_traced(experiment, preset, names, method, iteration):
+        if separator and not _is_traced(experiment, preset, names, method, moment):
             raise UserError(f"{where}: {compared!r}: {experiment.name} is not traced there")
 
 
 def _is_traced(
-    experiment: Experiment, preset: str | None, names: dict[str, str], method: str, iteration: str
+    experiment: Experiment, preset: str | None, names: dict[str, str], method: str, moment: str
 ) -> bool:
-    if iteration.endswith(SECONDS):
-        return re.fullmatch(r"\d+(\.\d+)?", iteration.removesuffix(SECONDS)) is not None
-    cells = resolve(experiment, preset)
-    mine = [cell for cell in cells if names[cell.method.title] == method]
-    return re.fullmatch(r"\d{1,18}", iteration) is not None and all(
-        x.training.is_traced(int(iteration)) for x in mine
+    """Return True for a time in seconds, and for an iteration that all cells of a method trace."""
+    if moment.endswith(SECONDS):
+        return re.fullmatch(r"\d+(\.\d+)?", moment.removesuffix(SECONDS)) is not None
+    return re.fullmatch(r"\d{1,18}", moment) is not None and all(
+        cell.training.is_traced(int(moment))
+        for cell in resolve(experiment, preset)
+        if names[cell.method.title] == method
     )
 
 
-def _check_kind(where: str, part: AnyPredicate, about: PaperFile) -> None:
+def _check_kind(where: str, part: AnyPredicate, artefact: Artefact) -> None:
     """Raise `UserError` if a predicate cannot read its artefact's data."""
-    (artefact,) = (artefact for artefact in about.artefacts if artefact.id == part.artefact)
-    computed, timing = artefact.computed, artefact.timing
-    if computed and not isinstance(part, Computed):
+    if artefact.computed and not isinstance(part, ComputedPart):
         raise UserError(
             f"{where}: artefact {part.artefact!r} is computed, which predicate {part.predicate!r} does not "
             "read; use identity, differs or exponent"
         )
-    if isinstance(part, Computed) and not computed:
+    if isinstance(part, ComputedPart) and not artefact.computed:
         raise UserError(
             f"{where}: predicate {part.predicate!r} reads what is computed, and artefact "
             f"{part.artefact!r} is not; name one that has computed = true"
         )
-    if isinstance(part, Gain) and part.than not in (timed := timing.problems if timing else ()):
-        raise UserError(f"{where}: {unknown('problem of the artefact', part.than, timed)}")
+    problems = artefact.timing.problems if artefact.timing else ()
+    if isinstance(part, Gain) and part.than not in problems:
+        raise UserError(f"{where}: {unknown('problem of the artefact', part.than, problems)}")

@@ -25,14 +25,13 @@ from svgpbench.papers.evidence import curves, records, stability, timings
 from svgpbench.papers.evidence.curves import entries_of
 from svgpbench.papers.evidence.records import ComputedFrame, computed_frame
 from svgpbench.papers.grading import Judged
-from svgpbench.papers.published_values import as_text, without_ours
+from svgpbench.papers.published_values import as_text, with_missing
 from svgpbench.papers.reproduction import (
     PRINTED_BESIDE_OURS,
-    Chosen,
-    Made,
-    Picture,
-    Written,
-    draws,
+    PaperSelection,
+    WrittenArtefact,
+    WrittenFigure,
+    computed_artefacts,
     plan,
     write,
     write_computed,
@@ -51,16 +50,16 @@ def is_shown(artefact: Artefact) -> bool:
     return not artefact.computed or bool(artefact.figures or artefact.printed)
 
 
-def shown_of(chosen: Chosen) -> Chosen:
+def shown_of(selection: PaperSelection) -> PaperSelection:
     """Return the artefacts that a page shows and the claims that need them."""
-    artefacts = tuple(filter(is_shown, chosen.artefacts))
+    artefacts = tuple(filter(is_shown, selection.artefacts))
     ids = {artefact.id for artefact in artefacts}
-    claims = tuple(claim for claim in chosen.claims if ids.intersection(claim.artefacts))
-    return Chosen(chosen.paper, artefacts, claims)
+    claims = tuple(claim for claim in selection.claims if ids.intersection(claim.artefacts))
+    return PaperSelection(selection.paper, artefacts, claims)
 
 
 def write_page(
-    chosen: Chosen,
+    selection: PaperSelection,
     judged: Sequence[Judged],
     results: Path,
     folder: Path,
@@ -71,62 +70,66 @@ def write_page(
     For missing records the page has the command that makes them. Raises `UserError` if the page cannot be
     written, and `OSError` if the folder or a picture cannot.
     """
-    paper = chosen.paper
-    place = folder / paper.name
-    place.mkdir(parents=True, exist_ok=True)
+    paper = selection.paper
+    page_folder = folder / paper.name
+    page_folder.mkdir(parents=True, exist_ok=True)
+    pictures: dict[Path, Path] = {}
     with TemporaryDirectory() as scratch:
-        made = _made(chosen, judged, results, Path(scratch), frame_of)
-        kept = {
-            picture.png: place / _file_name(artefact.id, picture.name)
-            for artefact in chosen.artefacts
-            for picture in made[artefact.id].figures
-            if owner(chosen.artefacts, artefact, picture.name) == artefact
-        }
-        for png, path in kept.items():
+        outputs = _write_artefacts(selection, judged, results, Path(scratch), frame_of)
+        for artefact in selection.artefacts:
+            for figure in outputs[artefact.id].figures:
+                if owner(selection.artefacts, artefact, figure.name) == artefact:
+                    own_name = figure.name == artefact.id
+                    stem = artefact.id if own_name else f"{artefact.id}-{figure.name}"
+                    pictures[figure.png] = page_folder / f"{stem}.png"
+        for png, path in pictures.items():
             keep_picture(png, path)
+    about = paper.about
     sections = [
-        _section(chosen, artefact, made[artefact.id], judged, results, kept)
-        for artefact in chosen.artefacts
+        f"# {paper.name}: printed beside ours",
+        f"{', '.join(about.authors)}: *{plain(about.title)}*, {about.venue} {about.year}.",
+        f"`svgpbench reproduce {paper.name} --from-records --results results --pages results` writes this "
+        "page from the records; `make figures` writes that of every paper. What the grades mean: "
+        "[claims](../../docs/claims.md).",
     ]
-    page = place / PAGE
-    write_whole(page, "\n\n".join([*_head(paper), *sections, ""]).encode())
-    return [page, *kept.values()]
+    sections += [
+        _section(selection, artefact, outputs[artefact.id], judged, results, pictures)
+        for artefact in selection.artefacts
+    ]
+    page = page_folder / PAGE
+    write_whole(page, "\n\n".join([*sections, ""]).encode())
+    return [page, *pictures.values()]
 
 
-def _made(
-    chosen: Chosen,
+def _write_artefacts(
+    selection: PaperSelection,
     judged: Sequence[Judged],
     results: Path,
     scratch: Path,
     frame_of: ComputedFrame,
-) -> dict[str, Written]:
-    """Make the figures and tables of each artefact, by its id."""
-    nothing = Written((), (), {}, 0)
-    made = dict.fromkeys((artefact.id for artefact in chosen.artefacts), nothing)
-    for planned in plan(chosen, None, ()):
-        made[planned.artefact.id] = write(planned, results, scratch, judged)
-    for computed in draws(chosen):
-        made[computed.artefact.id] = write_computed(computed, scratch, judged, frame_of)
-    for artefact in chosen.artefacts:
-        figures = (
-            *made[artefact.id].figures,
-            *_of_times(chosen.paper, artefact, results, scratch).figures,
-            *_of_learning(chosen.paper, artefact, results, scratch),
-        )
-        made[artefact.id] = replace(made[artefact.id], figures=figures)
-    return made
+) -> dict[str, WrittenArtefact]:
+    """Write the figures and tables of each artefact; return them by its id."""
+    empty = WrittenArtefact((), (), {}, 0)
+    outputs = dict.fromkeys((artefact.id for artefact in selection.artefacts), empty)
+    for planned in plan(selection, None, ()):
+        outputs[planned.artefact.id] = write(planned, results, scratch, judged)
+    for computed in computed_artefacts(selection):
+        outputs[computed.artefact.id] = write_computed(computed, scratch, judged, frame_of)
+    for artefact in selection.artefacts:
+        try:
+            times = write_times(selection.paper, artefact, results, scratch).figures
+        except UserError:  # no times: the page shows the command
+            times = ()
+        written = outputs[artefact.id]
+        learning = _learning_figures(selection.paper, artefact, results, scratch)
+        figures = (*written.figures, *times, *learning)
+        outputs[artefact.id] = replace(written, figures=figures)
+    return outputs
 
 
-def _of_times(paper: Paper, artefact: Artefact, results: Path, scratch: Path) -> Made:
-    try:
-        return write_times(paper, artefact, results, scratch)
-    except UserError:  # no times: the page shows the command
-        return Made()
-
-
-def _of_learning(
+def _learning_figures(
     paper: Paper, artefact: Artefact, results: Path, scratch: Path
-) -> Iterator[Picture]:
+) -> Iterator[WrittenFigure]:
     """Draw the learning curves against seconds if the artefact has a plan with records."""
     if artefact.learning and (entries := entries_of(artefact.learning, results)):
         declared = read_plan(Path(artefact.learning))
@@ -134,8 +137,8 @@ def _of_learning(
         draw_learning(declared, entries, png)
         titles = {"nlpd": "test NLPD", "elbo": "ELBO"}
         what = " and ".join(titles[curve] for curve in declared.curves)
-        runs = sum(len(x.trained) for several in entries.values() for x in several)
-        yield Picture(
+        runs = sum(len(x.trained) for contestants in entries.values() for x in contestants)
+        yield WrittenFigure(
             artefact.id,
             png,
             f"{paper.name}, {artefact.id}: {what} against seconds of training on "
@@ -154,60 +157,46 @@ def keep_picture(png: Path, path: Path) -> None:
         few.save(path, optimize=True, pnginfo=text, dpi=image.info.get("dpi"))
 
 
-def _file_name(artefact: str, figure: str) -> str:
-    return f"{artefact}.png" if figure == artefact else f"{artefact}-{figure}.png"
-
-
-def _head(paper: Paper) -> Iterator[str]:
-    about = paper.about
-    yield f"# {paper.name}: printed beside ours"
-    yield f"{', '.join(about.authors)}: *{plain(about.title)}*, {about.venue} {about.year}."
-    yield (
-        f"`svgpbench reproduce {paper.name} --from-records --results results --pages results` writes this "
-        "page from the records; `make figures` writes that of every paper. What the grades mean: "
-        "[claims](../../docs/claims.md)."
-    )
-
-
 def owner(artefacts: Sequence[Artefact], artefact: Artefact, figure: str = "") -> Artefact:
     """Return the artefact that shows a figure, among those with the same runs.
 
-    It is the first one named like the figure, else the first one. Without a figure it is the first one,
+    It is the first one named like the figure, else the first one. Names are alike if they are equal or if
+    one extends the other by a dash, such as `fig2` and `fig2-time`. Without a figure it is the first one,
     which shows the table of the runs.
     """
     if not artefact.experiment:
         return artefact
     runs = (artefact.experiment, artefact.preset)
-    twins = [one for one in artefacts if (one.experiment, one.preset) == runs]
-    named = [one for one in twins if figure and _named_alike(one.id, figure)]
-    return (named or twins)[0]
-
-
-def _named_alike(artefact: str, figure: str) -> bool:
-    """Return True if the names are equal or one extends the other by a dash: `fig2`, `fig2-time`."""
-    one, other = f"{artefact}-", f"{figure}-"
-    return one.startswith(other) or other.startswith(one)
+    twins = [twin for twin in artefacts if (twin.experiment, twin.preset) == runs]
+    namesakes = [
+        twin
+        for twin in twins
+        if figure
+        and (f"{twin.id}-".startswith(f"{figure}-") or f"{figure}-".startswith(f"{twin.id}-"))
+    ]
+    return (namesakes or twins)[0]
 
 
 def _section(
-    chosen: Chosen,
+    selection: PaperSelection,
     artefact: Artefact,
-    written: Written,
+    written: WrittenArtefact,
     judged: Sequence[Judged],
     results: Path,
-    kept: Mapping[Path, Path],
+    pictures: Mapping[Path, Path],
 ) -> str:
-    paper = chosen.paper
+    """Return the section of an artefact; `pictures` has the saved picture of each figure's file."""
+    paper = selection.paper
     parts = [f"## {artefact.id}: {plain(artefact.what)}", _settings(artefact)]
     parts += [
-        f"![{paper.name}, {artefact.id}, {x.name}]({kept[x.png].name})\n\n{plain(x.caption)}"
+        f"![{paper.name}, {artefact.id}, {x.name}]({pictures[x.png].name})\n\n{plain(x.caption)}"
         for x in written.figures
-        if x.png in kept
+        if x.png in pictures
     ]
-    elsewhere = {owner(chosen.artefacts, artefact, x.name).id for x in written.figures}
+    owners = {owner(selection.artefacts, artefact, x.name).id for x in written.figures}
     parts += [
-        f"Its figure is that of {one}, of the same runs."
-        for one in sorted(elsewhere - {artefact.id})
+        f"Its figure is that of {name}, of the same runs."
+        for name in sorted(owners - {artefact.id})
     ]
     if artefact.walks:
         parts.append("Drawn as a map: [survival of natural gradients](../../docs/survival.md).")
@@ -216,7 +205,7 @@ def _section(
     parts += [f"Not measured yet: `{line}`" for line in _missing(paper, artefact, written, results)]
     printed = [x for x in paper.printed if x.artefact == artefact.id]
     if printed:
-        rows = without_ours(printed, written.beside, judged)
+        rows = with_missing(printed, written.comparisons, judged)
         parts.append(markdown(as_text(rows)))
         sets = dict.fromkeys(name for row in rows for name in row.ours.other_data)
         if sets:
@@ -228,15 +217,16 @@ def _section(
         parts += [markdown(_times(times.frame)), plain(f"Times: {times.condition}.")]
     parts += [
         f'<details markdown="1"><summary>Every number of ours</summary>\n\n{table}\n\n</details>'
-        for table in (
-            plain(one.markdown) for one in written.tables if one.name != PRINTED_BESIDE_OURS
-        )
-        if owner(chosen.artefacts, artefact) == artefact
+        for table in (plain(x.markdown) for x in written.tables if x.name != PRINTED_BESIDE_OURS)
+        if owner(selection.artefacts, artefact) == artefact
     ]
-    claims = [one for one in judged if artefact.id in one.claim.artefacts]
-    if claims:
-        rows_of = [[x.claim.id, x.claim.title, str(x.grade), x.finding] for x in claims]
-        parts.append(plain(markdown(Table(columns(GRADES), rows_of))))
+    grades = [
+        [x.claim.id, x.claim.title, str(x.grade), x.finding]
+        for x in judged
+        if artefact.id in x.claim.artefacts
+    ]
+    if grades:
+        parts.append(plain(markdown(Table(columns(GRADES), grades))))
     return "\n\n".join(parts)
 
 
@@ -244,22 +234,24 @@ def _times(frame: pd.DataFrame) -> Table:
     """Return the summed step times in milliseconds: median and quartiles over rounds."""
     header = columns(("problem", "method"), ("median, ms", "quartiles, ms", "rounds"))
     rows = []
-    for (problem, method), of in frame.groupby(["problem", "method"], observed=True, sort=False):
-        low, middle, high = (1000 * of["seconds"].quantile(q) for q in (0.25, 0.5, 0.75))
+    groups = frame.groupby(["problem", "method"], observed=True, sort=False)["seconds"]
+    for (problem, method), seconds in groups:
+        low, middle, high = (1000 * seconds.quantile(q) for q in (0.25, 0.5, 0.75))
         span = f"{low:.3g} to {high:.3g}"
-        rows.append([str(problem), str(method), f"{middle:.3g}", span, str(len(of))])
+        rows.append([str(problem), str(method), f"{middle:.3g}", span, str(len(seconds))])
     return Table(header, rows)
 
 
 def _settings(artefact: Artefact) -> str:
     """Return the settings, the fidelity of our runs, their reductions and missing data."""
-    ours = [str(artefact.fidelity)]
-    ours += [f"smaller than printed: {artefact.smaller}"] if artefact.smaller else []
-    ours += [artefact.missing] if artefact.missing else []
-    return plain(f"Settings: {artefact.settings}. Ours: {'; '.join(ours)}.")
+    smaller = f"smaller than printed: {artefact.smaller}" if artefact.smaller else ""
+    run = "; ".join(filter(None, (artefact.fidelity, smaller, artefact.missing)))
+    return plain(f"Settings: {artefact.settings}. Ours: {run}.")
 
 
-def _missing(paper: Paper, artefact: Artefact, written: Written, results: Path) -> Iterator[str]:
+def _missing(
+    paper: Paper, artefact: Artefact, written: WrittenArtefact, results: Path
+) -> Iterator[str]:
     """Yield the commands that make missing records; for an experiment, on its first backend."""
     if artefact.id in paper.experiments:
         experiment = paper.experiments[artefact.id]

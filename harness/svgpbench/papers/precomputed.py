@@ -19,7 +19,7 @@ from svgpbench.papers.grading import Compute, is_computed
 from svgpbench.runs.cores import usable_cores
 
 
-class Given(NamedTuple):
+class PrecomputedResults(NamedTuple):
     """Functions that return a claim's computation and a figure's frame, by (paper, name)."""
 
     claim: Compute
@@ -27,13 +27,13 @@ class Given(NamedTuple):
 
 
 @contextmanager
-def ahead(
+def precompute(
     papers: Iterable[Paper],
-    asked: set[str],
+    ids: set[str],
     on_done: Callable[[str], None],
     figures: Iterable[tuple[str, str]] = (),
-) -> Iterator[Given]:
-    """Start computing the `asked` claims and all `figures`, and yield functions that return the results.
+) -> Iterator[PrecomputedResults]:
+    """Start computing the claims `ids` and all `figures`, and yield functions that return the results.
 
     One worker process per core is started, each with one thread. With one core or one computation, it runs
     in this process when requested, and `on_done` is not called. Otherwise `on_done` is called, in another
@@ -43,42 +43,42 @@ def ahead(
         (paper.name, claim.id)
         for paper in papers
         for claim in paper.claims
-        if claim.id in asked and is_computed(paper, claim)
+        if claim.id in ids and is_computed(paper, claim)
     ]
-    drawn = list(figures)
-    jobs = min(len(usable_cores()), len(claims) + len(drawn))
+    figures = list(figures)
+    jobs = min(len(usable_cores()), len(claims) + len(figures))
     if jobs < 2:
-        yield Given(compute, computed_frame)
+        yield PrecomputedResults(compute, computed_frame)
         return
     # spawned, not forked: this process has threads
     with ProcessPoolExecutor(jobs, get_context("spawn"), _begin) as pool:
-        with _ctrl_c_held():
-            of_claims = {key: pool.submit(compute, *key) for key in claims}
-            of_figures = {key: pool.submit(computed_frame, *key) for key in drawn}
-        futures: list[tuple[tuple[str, str], Future[Any]]] = [*of_claims.items()]
-        for (_, name), future in [*futures, *of_figures.items()]:
-            future.add_done_callback(partial(_tell, on_done, name))
+        with _ctrl_c_blocked():
+            computations = {key: pool.submit(compute, *key) for key in claims}
+            frames = {key: pool.submit(computed_frame, *key) for key in figures}
+        futures: list[tuple[tuple[str, str], Future[Any]]] = [*computations.items()]
+        for (_, name), future in [*futures, *frames.items()]:
+            future.add_done_callback(partial(_report_done, on_done, name))
         try:
-            yield Given(
-                lambda paper, claim: of_claims[paper, claim].result(),
-                lambda paper, name: of_figures[paper, name].result(),
+            yield PrecomputedResults(
+                lambda paper, claim: computations[paper, claim].result(),
+                lambda paper, name: frames[paper, name].result(),
             )
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _tell(on_done: Callable[[str], None], name: str, _: Future[Any]) -> None:
+def _report_done(on_done: Callable[[str], None], name: str, _: Future[Any]) -> None:
     on_done(name)
 
 
 @contextmanager
-def _ctrl_c_held() -> Iterator[None]:
-    """Block Ctrl-C in processes started meanwhile, until `_begin`; it would print a traceback."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def _ctrl_c_blocked() -> Iterator[None]:
+    """Block Ctrl-C, which would print a traceback, in processes started meanwhile, until `_begin`."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _begin() -> None:

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import pandas as pd
@@ -41,7 +41,7 @@ class Quantity:
         """Return one of our numbers in the units of the print."""
         return self.factor * value + self.offset
 
-    def of(self, cells: pd.DataFrame) -> pd.Series[float]:
+    def of_cells(self, cells: pd.DataFrame) -> pd.Series[float]:
         """Return the metric of some cells in the units of the print."""
         return self.factor * cells[self.metric] + self.offset
 
@@ -51,12 +51,12 @@ def read_quantity(printed: str) -> Quantity | None:
     name, _, units = printed.partition(UNITS)
     for words, statistic in STATISTICS.items():
         if name.startswith(words):
-            one = _of_a_cell(name.removeprefix(words), units)
-            return one and Quantity(one.metric, one.factor, one.offset, statistic)
-    return Quantity(STEPS) if name == STEPS else _of_a_cell(name, units)
+            quantity = _cell_quantity(name.removeprefix(words), units)
+            return quantity and replace(quantity, statistic=statistic)
+    return Quantity(STEPS) if name == STEPS else _cell_quantity(name, units)
 
 
-def _of_a_cell(name: str, units: str) -> Quantity | None:
+def _cell_quantity(name: str, units: str) -> Quantity | None:
     if name in TURNED:
         return Quantity(*TURNED[name])
     for metric in METRICS.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,11 +29,11 @@ from svgpbench.papers.evidence.records import ComputedFrame, computed_frame
 from svgpbench.papers.evidence.timings import load_timing
 from svgpbench.papers.grading import Judged
 from svgpbench.papers.published_values import (
-    Beside,
+    PrintedComparison,
     as_frame,
     as_text,
-    beside,
-    beside_computed,
+    compare_with_computed,
+    compare_with_records,
 )
 from svgpbench.papers.reductions import scope
 from svgpbench.plugins import FIGURES, TABLES
@@ -41,7 +41,7 @@ from svgpbench.results.collect import Collected, collect
 
 
 @dataclass(frozen=True)
-class Chosen:
+class PaperSelection:
     """Selected artefacts of a paper, and the claims that need them."""
 
     paper: Paper
@@ -50,7 +50,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedArtefact:
     """An artefact with an experiment: its cells, figures and tables."""
 
     paper: Paper
@@ -63,7 +63,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Computed:
+class ComputedArtefact:
     """An artefact whose figures are drawn from computed frames."""
 
     paper: Paper
@@ -71,7 +71,7 @@ class Computed:
     figures: dict[str, ComputedFigure]
 
 
-class Picture(NamedTuple):
+class WrittenFigure(NamedTuple):
     """A figure that was drawn."""
 
     name: str
@@ -79,7 +79,7 @@ class Picture(NamedTuple):
     caption: str
     pdf: Path | None = None
     numbers: Path | None = None  # CSV of a computed frame
-    module: str = ""  # name of the module that draws it
+    module: str = ""  # name of the module that computed_artefacts it
 
 
 class WrittenTable(NamedTuple):
@@ -95,17 +95,17 @@ class WrittenTable(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Made:
+class WrittenFiles:
     """Files of one figure or table, and their content."""
 
     files: tuple[Path, ...] = ()
-    figures: tuple[Picture, ...] = ()
+    figures: tuple[WrittenFigure, ...] = ()
     tables: tuple[WrittenTable, ...] = ()
-    beside: tuple[Beside, ...] = ()
+    comparisons: tuple[PrintedComparison, ...] = ()
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenArtefact:
     """Files of an artefact, reasons for those left out, and the statuses of its records."""
 
     files: tuple[Path, ...]
@@ -113,78 +113,76 @@ class Written:
     statuses: Mapping[str, str]  # of each record, by cell id
     missing: int
     computed: bool = False  # from computed frames, without records
-    figures: tuple[Picture, ...] = ()
+    figures: tuple[WrittenFigure, ...] = ()
     tables: tuple[WrittenTable, ...] = ()
-    beside: tuple[Beside, ...] = ()
+    comparisons: tuple[PrintedComparison, ...] = ()
 
 
-def choose(names: Sequence[str]) -> list[Chosen]:
+def choose(names: Sequence[str]) -> list[PaperSelection]:
     """Select papers (`adam2021`), artefacts (`adam2021/fig3`) and claims (`adam2021-16`) by name.
 
     Without names all papers are selected. A claim adds its artefacts, and an artefact the claims that need
     it. Raises `UserError` with the nearest name if a name is unknown.
     """
     papers = [load_paper(name) for name in paper_folders()]
-    known = {name for paper in papers for name in _names(paper)}
+    all_names = {paper.name for paper in papers}
+    all_names |= {f"{paper.name}/{x.id}" for paper in papers for x in paper.about.artefacts}
+    all_names |= {claim.id for paper in papers for claim in paper.claims}
     for name in names:
-        if name not in known:
-            raise unknown("paper, artefact or claim", name, known)
-    chosen = [_of(paper, names or [paper.name]) for paper in papers]
-    return [one for one in chosen if one.artefacts]
+        if name not in all_names:
+            raise unknown("paper, artefact or claim", name, all_names)
+    selections = [_select(paper, names or [paper.name]) for paper in papers]
+    return [selection for selection in selections if selection.artefacts]
 
 
-def all_of(paper: Paper) -> Chosen:
+def all_of(paper: Paper) -> PaperSelection:
     """Select all artefacts and claims of a paper."""
-    return Chosen(paper, paper.about.artefacts, paper.claims)
+    return PaperSelection(paper, paper.about.artefacts, paper.claims)
 
 
-def _names(paper: Paper) -> Iterator[str]:
-    yield paper.name
-    yield from (f"{paper.name}/{artefact.id}" for artefact in paper.about.artefacts)
-    yield from (claim.id for claim in paper.claims)
-
-
-def _of(paper: Paper, names: Collection[str]) -> Chosen:
-    artefacts = [
-        artefact
+def _select(paper: Paper, names: Collection[str]) -> PaperSelection:
+    """Select what `names` has of a paper: all of it, some artefacts or some claims."""
+    ids = {
+        artefact.id
         for artefact in paper.about.artefacts
         if paper.name in names or f"{paper.name}/{artefact.id}" in names
-    ]
-    ids = {artefact.id for artefact in artefacts}
+    }
     claims = [x for x in paper.claims if x.id in names or ids.intersection(x.artefacts)]
     ids |= {name for claim in claims if claim.id in names for name in claim.artefacts}
     artefacts = [artefact for artefact in paper.about.artefacts if artefact.id in ids]
-    return Chosen(paper, tuple(artefacts), tuple(claims))
+    return PaperSelection(paper, tuple(artefacts), tuple(claims))
 
 
-def plan(chosen: Chosen, preset: str | None, backends: Sequence[str]) -> list[Planned]:
+def plan(
+    selection: PaperSelection, preset: str | None, backends: Sequence[str]
+) -> list[PlannedArtefact]:
     """Plan the artefacts that have an experiment; `preset` and `backends` replace the declared ones.
 
     Raises `UserError` for an unknown preset, and for a figure or table that is declared wrongly.
     """
     return [
-        _planned(chosen, artefact, preset or artefact.preset, backends)
-        for artefact in chosen.artefacts
+        _planned(selection.paper, artefact, preset or artefact.preset, backends)
+        for artefact in selection.artefacts
         if artefact.experiment
     ]
 
 
 def _planned(
-    chosen: Chosen, artefact: Artefact, preset: str | None, backends: Sequence[str]
-) -> Planned:
-    experiment = chosen.paper.experiments[artefact.id]
+    paper: Paper, artefact: Artefact, preset: str | None, backends: Sequence[str]
+) -> PlannedArtefact:
+    experiment = paper.experiments[artefact.id]
     selection = Selection(backends=backends)
     cells = resolve(experiment, preset, selection)
-    whole = resolve(experiment, artefact.preset, selection)
-    shown = preset or (DEFAULT_PRESET if DEFAULT_PRESET in experiment.presets else "")
+    own_cells = resolve(experiment, artefact.preset, selection)
+    shown_preset = preset or (DEFAULT_PRESET if DEFAULT_PRESET in experiment.presets else "")
     figures = entries_of(experiment.figures, FigureEntry(name="convergence"), "figure", None)
     tables = entries_of(experiment.tables, TableEntry(name="finals"), "table", None)
-    return Planned(
-        chosen.paper,
+    return PlannedArtefact(
+        paper,
         artefact,
         experiment,
         tuple(cells),
-        scope(artefact, shown, cells, whole),
+        scope(artefact, shown_preset, cells, own_cells),
         {entry.name: kind_of(FIGURES, entry, experiment) for entry in figures},
         {entry.name: kind_of(TABLES, entry, experiment) for entry in tables},
     )
@@ -197,193 +195,195 @@ PRINTED_BESIDE_OURS = "printed-beside-ours"
 """Name of the table of printed numbers."""
 
 
-def draws(chosen: Chosen) -> list[Computed]:
+def computed_artefacts(selection: PaperSelection) -> list[ComputedArtefact]:
     """Return the computed artefacts that have figures or printed numbers.
 
     Raises `UserError` for a figure that is declared wrongly.
     """
-    name = chosen.paper.name
+    paper = selection.paper
     return [
-        Computed(
-            chosen.paper,
+        ComputedArtefact(
+            paper,
             artefact,
             {
-                entry.name: computed_figure(entry, artefact.figures, f"{name}/{artefact.id}")
+                entry.name: computed_figure(entry, artefact.figures, f"{paper.name}/{artefact.id}")
                 for entry in artefact.figures
             },
         )
-        for artefact in chosen.artefacts
+        for artefact in selection.artefacts
         if artefact.figures or (artefact.computed and artefact.printed)
     ]
 
 
-def frames_of(of: Computed) -> list[tuple[str, str]]:
+def frames_of(computed: ComputedArtefact) -> list[tuple[str, str]]:
     """Return the (paper, name) of each frame that `write_computed` requests."""
-    return [(of.paper.name, f"{of.artefact.id}/{name}") for name in (*of.figures, PRINTED)]
+    paper, artefact = computed.paper.name, computed.artefact.id
+    return [(paper, f"{artefact}/{name}") for name in (*computed.figures, PRINTED)]
 
 
 def write_computed(
-    of: Computed, out: Path, judged: Sequence[Judged], frame_of: ComputedFrame = computed_frame
-) -> Written:
+    computed: ComputedArtefact,
+    out: Path,
+    judged: Sequence[Judged],
+    frame_of: ComputedFrame = computed_frame,
+) -> WrittenArtefact:
     """Draw and write an artefact's computed frames to `out`/paper/artefact.
 
     Raises `UserError` if a frame lacks a column that its figure needs or a file cannot be written, and
     `OSError` if the folder cannot be created.
     """
-    paper, artefact = of.paper.name, of.artefact.id
+    paper, artefact = computed.paper.name, computed.artefact.id
     folder = out / paper / artefact
     folder.mkdir(parents=True, exist_ok=True)
-    made: list[Made] = []
+    outputs: list[WrittenFiles] = []
     left_out: list[str] = []
-    for name, kind in of.figures.items():
+    for name, kind in computed.figures.items():
         frame = frame_of(paper, f"{artefact}/{name}")
         if frame is None:
             left_out.append(f"nothing computes {artefact}/{name}")
             continue
-        png, pdf, caption, numbers = _named(folder / name, "png", "pdf", "txt", "csv")
+        png, pdf, caption, numbers = _paths(folder / name, "png", "pdf", "txt", "csv")
         text = draw_computed(frame, kind, f"{paper}/{artefact}", png, pdf)
         write_whole(caption, f"{text}\n".encode())
         write_whole(numbers, frame.to_csv(index=False).encode())
-        picture = Picture(name, png, text, pdf, numbers, type(kind).__module__)
-        made.append(Made((png, pdf, caption, numbers), (picture,)))
-    ours = frame_of(paper, f"{artefact}/{PRINTED}")
-    if ours is not None:
-        printed = [x for x in of.paper.printed if x.artefact == artefact]
-        rows = beside_computed(printed, ours, judged)
+        figure = WrittenFigure(name, png, text, pdf, numbers, type(kind).__module__)
+        outputs.append(WrittenFiles((png, pdf, caption, numbers), (figure,)))
+    frame = frame_of(paper, f"{artefact}/{PRINTED}")
+    if frame is not None:
+        printed = [x for x in computed.paper.printed if x.artefact == artefact]
+        rows = compare_with_computed(printed, frame, judged)
         shown = len({row.printed for row in rows})
-        says = (
+        text = (
             f"{paper}, {artefact}: {shown} of {len(printed)} printed figures beside ours, computed."
         )
-        made.append(_beside_files(rows, says, folder / PRINTED_BESIDE_OURS))
-    return _written(made, left_out, {}, 0, computed=True)
+        outputs.append(_comparison_files(rows, text, folder / PRINTED_BESIDE_OURS))
+    return _written_artefact(outputs, left_out, {}, 0, computed=True)
 
 
-def _written(
-    made: Sequence[Made],
+def _written_artefact(
+    outputs: Sequence[WrittenFiles],
     left_out: Sequence[str],
     statuses: Mapping[str, str],
     missing: int,
     *,
     computed: bool = False,
-) -> Written:
-    return Written(
-        tuple(path for one in made for path in one.files),
+) -> WrittenArtefact:
+    return WrittenArtefact(
+        tuple(path for output in outputs for path in output.files),
         tuple(left_out),
         statuses,
         missing,
         computed,
-        tuple(picture for one in made for picture in one.figures),
-        tuple(table for one in made for table in one.tables),
-        tuple(row for one in made for row in one.beside),
+        tuple(figure for output in outputs for figure in output.figures),
+        tuple(table for output in outputs for table in output.tables),
+        tuple(row for output in outputs for row in output.comparisons),
     )
 
 
-def write(planned: Planned, results: Path, out: Path, judged: Sequence[Judged]) -> Written:
+def write(
+    planned: PlannedArtefact, results: Path, out: Path, judged: Sequence[Judged]
+) -> WrittenArtefact:
     """Write an artefact's files to `out`/paper/artefact from the records in `results`.
 
     `left_out` has the reason for each file that is not made, such as missing records or an unwritable file.
     Raises `OSError` if the folder cannot be created.
     """
     try:
-        found = collect(results, planned.experiment, planned.cells)
+        collected = collect(results, planned.experiment, planned.cells)
     except UserError as error:
-        return Written((), (str(error),), {}, len(planned.cells))
-    found = replace(found, notes=(planned.scope, *found.notes))
+        return WrittenArtefact((), (str(error),), {}, len(planned.cells))
+    collected = replace(collected, notes=(planned.scope, *collected.notes))
     folder = out / planned.paper.name / planned.artefact.id
     folder.mkdir(parents=True, exist_ok=True)
-    made: list[Made] = []
+    writers: list[Callable[[], WrittenFiles]] = [
+        *(
+            partial(_write_figure, collected, folder / x, planned.figures[x])
+            for x in planned.figures
+        ),
+        *(partial(_write_table, collected, folder / x, planned.tables[x]) for x in planned.tables),
+        partial(_write_comparison, planned, collected, folder / PRINTED_BESIDE_OURS, judged),
+    ]
+    outputs: list[WrittenFiles] = []
     left_out: list[str] = []
-    for make in _makers(planned, found, folder, judged):
+    for writer in writers:
         try:
-            made.append(make())
+            outputs.append(writer())
         except UserError as error:
             left_out.append(str(error))
-    statuses = {record.cell_id: record.status for record in found.records}
-    return _written(made, left_out, statuses, found.missing)
+    statuses = {record.cell_id: record.status for record in collected.records}
+    return _written_artefact(outputs, left_out, statuses, collected.missing)
 
 
-def write_times(paper: Paper, artefact: Artefact, results: Path, out: Path) -> Made:
+def write_times(paper: Paper, artefact: Artefact, results: Path, out: Path) -> WrittenFiles:
     """Draw an artefact's step times to `out`/paper/artefact; nothing without timing or with one problem.
 
     Raises `UserError` if there are no times or a file cannot be written, and `OSError` if the folder cannot
     be created.
     """
     if artefact.timing is None or len(artefact.timing.problems) == 1:
-        return Made()
-    found = load_timing(results, artefact.timing)
-    if found.why_not:
-        raise UserError(found.why_not)
+        return WrittenFiles()
+    times = load_timing(results, artefact.timing)
+    if times.why_not:
+        raise UserError(times.why_not)
     folder = out / paper.name / artefact.id
     folder.mkdir(parents=True, exist_ok=True)
-    png, pdf, caption = _named(folder / "times", "png", "pdf", "txt")
-    text = (
-        f"{paper.name}, {artefact.id}: {times_figure.draw_times(found, artefact.timing, png, pdf)}"
-    )
+    png, pdf, caption = _paths(folder / "times", "png", "pdf", "txt")
+    description = times_figure.draw_times(times, artefact.timing, png, pdf)
+    text = f"{paper.name}, {artefact.id}: {description}"
     write_whole(caption, f"{text}\n".encode())
-    picture = Picture("times", png, text, pdf, module=times_figure.__name__)
-    return Made((png, pdf, caption), (picture,))
+    figure = WrittenFigure("times", png, text, pdf, module=times_figure.__name__)
+    return WrittenFiles((png, pdf, caption), (figure,))
 
 
-Maker = Callable[[], Made]
-
-
-def _makers(
-    planned: Planned, found: Collected, folder: Path, judged: Sequence[Judged]
-) -> Iterator[Maker]:
-    """Yield a function that makes each figure, each table and the table of printed numbers."""
-    for name, figure in planned.figures.items():
-        yield partial(_figure, found, folder / name, figure)
-    for name, table in planned.tables.items():
-        yield partial(_table, found, folder / name, table)
-    yield partial(_beside, planned, found, folder / PRINTED_BESIDE_OURS, judged)
-
-
-def _figure(found: Collected, stem: Path, kind: FigureKind) -> Made:
-    png, pdf, caption = _named(stem, "png", "pdf", "txt")
-    text = draw_figure(found, png, kind, pdf)
+def _write_figure(collected: Collected, stem: Path, kind: FigureKind) -> WrittenFiles:
+    png, pdf, caption = _paths(stem, "png", "pdf", "txt")
+    text = draw_figure(collected, png, kind, pdf)
     write_whole(caption, f"{text}\n".encode())
-    picture = Picture(stem.name, png, text, pdf, module=type(kind).__module__)
-    return Made((png, pdf, caption), (picture,))
+    figure = WrittenFigure(stem.name, png, text, pdf, module=type(kind).__module__)
+    return WrittenFiles((png, pdf, caption), (figure,))
 
 
-def _table(found: Collected, stem: Path, kind: TableKind) -> Made:
-    built = kind.build(found)
+def _write_table(collected: Collected, stem: Path, kind: TableKind) -> WrittenFiles:
+    built = kind.build(collected)
     text = built.to_markdown()
-    files = _texts(stem, text, built.to_latex(), built.to_csv())
+    files = _write_texts(stem, text, built.to_latex(), built.to_csv())
     module = type(kind).__module__
     table = WrittenTable(stem.name, built.tables, built.footnotes, text, files[2], files[1], module)
-    return Made(files, tables=(table,))
+    return WrittenFiles(files, tables=(table,))
 
 
-def _beside(planned: Planned, found: Collected, stem: Path, judged: Sequence[Judged]) -> Made:
+def _write_comparison(
+    planned: PlannedArtefact, collected: Collected, stem: Path, judged: Sequence[Judged]
+) -> WrittenFiles:
+    """Write the table of printed numbers beside ours; nothing if no setting has records."""
     printed = [x for x in planned.paper.printed if x.artefact == planned.artefact.id]
     stand_in = bool(planned.artefact.missing)
     methods = planned.experiment.methods
-    rows = beside(printed, found.records, judged, methods, stand_in=stand_in)
+    rows = compare_with_records(printed, collected.records, judged, methods, stand_in=stand_in)
     if not rows:
-        return Made()
+        return WrittenFiles()
     shown = len({row.printed for row in rows})
     caption = (
         f"{planned.paper.name}, {planned.artefact.id}: {shown} of {len(printed)} printed figures "
         f"beside ours, means with half their 95 % intervals. {planned.scope}."
     )
-    return _beside_files(rows, caption, stem)
+    return _comparison_files(rows, caption, stem)
 
 
-def _beside_files(rows: Sequence[Beside], caption: str, stem: Path) -> Made:
-    shown = as_text(rows)
-    text = f"{markdown(shown)}\n\n{caption}"
-    files = _texts(stem, text, latex(shown, caption), as_frame(rows).to_csv(index=False))
-    table = WrittenTable(stem.name, (shown,), (caption,), text, files[2], files[1])
-    return Made(files, tables=(table,), beside=tuple(rows))
+def _comparison_files(rows: Sequence[PrintedComparison], caption: str, stem: Path) -> WrittenFiles:
+    table = as_text(rows)
+    text = f"{markdown(table)}\n\n{caption}"
+    files = _write_texts(stem, text, latex(table, caption), as_frame(rows).to_csv(index=False))
+    written = WrittenTable(stem.name, (table,), (caption,), text, files[2], files[1])
+    return WrittenFiles(files, tables=(written,), comparisons=tuple(rows))
 
 
-def _texts(stem: Path, as_markdown: str, as_latex: str, as_csv: str) -> tuple[Path, ...]:
-    paths = _named(stem, "md", "tex", "csv")
+def _write_texts(stem: Path, as_markdown: str, as_latex: str, as_csv: str) -> tuple[Path, ...]:
+    paths = _paths(stem, "md", "tex", "csv")
     for path, text in zip(paths, (as_markdown, as_latex, as_csv), strict=True):
         write_whole(path, f"{text.rstrip()}\n".encode())
     return paths
 
 
-def _named(stem: Path, *suffixes: str) -> tuple[Path, ...]:
+def _paths(stem: Path, *suffixes: str) -> tuple[Path, ...]:
     return tuple(stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes)

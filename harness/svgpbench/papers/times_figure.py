@@ -10,23 +10,23 @@ from matplotlib.axes import Axes
 
 from svgpbench.benchmarks.timing.problems import shape_of
 from svgpbench.output.figure import save
-from svgpbench.output.palette import KNOWN, OTHERS, LineStyle
+from svgpbench.output.palette import METHOD_STYLES, OTHER_STYLES, LineStyle
 from svgpbench.output.panel import STYLE, grid, legend, plain_powers
 from svgpbench.papers.evidence.timings import TimingEvidence
 from svgpbench.papers.schema import Timing
 
-COLOURS = [style.colour for style in (*KNOWN.values(), *OTHERS)]
-DASHES = [style.dash for style in OTHERS]
+COLOURS = [style.colour for style in (*METHOD_STYLES.values(), *OTHER_STYLES)]
+DASHES = [style.dash for style in OTHER_STYLES]
 MARKERS = "osD^"
 
 
-def draw_times(found: TimingEvidence, timing: Timing, *paths: Path) -> str:
+def draw_times(times: TimingEvidence, timing: Timing, *paths: Path) -> str:
     """Draw median and quartiles over rounds to every path; return the caption.
 
     Raises `UserError` if a file cannot be written.
     """
     sizes = {problem: shape_of(problem).M for problem in timing.problems}
-    frame = found.frame.assign(M=found.frame["problem"].map(sizes).astype(int))
+    frame = times.frame.assign(M=times.frame["problem"].map(sizes).astype(int))
     with matplotlib.rc_context(STYLE):
         figure, panels = grid(1, 1)
         figure.set_size_inches(4.6, 3.6)
@@ -42,8 +42,8 @@ def draw_times(found: TimingEvidence, timing: Timing, *paths: Path) -> str:
         panel.set_ylabel(f"{' + '.join(timing.steps)}, ms")
         legend(figure, styles)
         caption = (
-            f"median and quartiles over {_counted(frame)} of the milliseconds of {' + '.join(timing.steps)} "
-            f"against M: {found.condition}."
+            f"median and quartiles over {_number_of_rounds(frame)} of the milliseconds of "
+            f"{' + '.join(timing.steps)} against M: {times.condition}."
         )
         save(figure, paths, caption)
     return caption
@@ -51,14 +51,14 @@ def draw_times(found: TimingEvidence, timing: Timing, *paths: Path) -> str:
 
 def styles_of(methods: list[str]) -> dict[str, LineStyle]:
     """Return one colour per backend or peer, and one dash pattern per method name."""
-    who = list(dict.fromkeys(method.partition(" ")[0] for method in methods))
-    what = list(dict.fromkeys(method.partition(" ")[2] for method in methods))
+    pairs = [method.partition(" ")[::2] for method in methods]
+    runners = list(dict.fromkeys(runner for runner, _ in pairs))
+    names = list(dict.fromkeys(name for _, name in pairs))
     return {
         method: LineStyle(
-            COLOURS[who.index(method.partition(" ")[0]) % len(COLOURS)],
-            DASHES[what.index(method.partition(" ")[2]) % len(DASHES)],
+            COLOURS[runners.index(runner) % len(COLOURS)], DASHES[names.index(name) % len(DASHES)]
         )
-        for method in methods
+        for method, (runner, name) in zip(methods, pairs, strict=True)
     }
 
 
@@ -72,7 +72,7 @@ def _draw_line(panel: Axes, rounds: pd.DataFrame, style: LineStyle, marker: str)
     )  # fmt: skip
 
 
-def _counted(frame: pd.DataFrame) -> str:
+def _number_of_rounds(frame: pd.DataFrame) -> str:
     """Return `7 rounds`, or `5–7 rounds` if methods or sizes have different numbers of undisturbed rounds."""
     counts = sorted(set(frame.groupby(["method", "M"]).size()))
     return f"{'–'.join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))} rounds"

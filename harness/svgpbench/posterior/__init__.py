@@ -1,12 +1,16 @@
 """A fit of one model to one table in a separate process, and the posterior that it returns."""
 
+from svgpbench.posterior.evidence_bounds import evidence_bounds
 from svgpbench.posterior.exchanged import export_posterior, import_posterior
 from svgpbench.posterior.fit import fit
+from svgpbench.posterior.inducing_counts import compare_inducing_counts
 from svgpbench.posterior.kept import load_posterior, save_posterior
 from svgpbench.posterior.posterior import Posterior
 
 __all__ = [
     "Posterior",
+    "compare_inducing_counts",
+    "evidence_bounds",
     "export_posterior",
     "fit",
     "import_posterior",

@@ -16,7 +16,7 @@ from svgpbench.tree import tree_map
 from svgpbench_datasets import Dataset, Prepared
 
 
-def left_by(config: CellConfig) -> Path:
+def posterior_path(config: CellConfig) -> Path:
     """Return the path of the posterior of a fit, which is beside its table."""
     return Path(str(config.data.path)).with_name("posterior.npz")
 
@@ -33,7 +33,9 @@ def run_cell(config: CellConfig, checkpoint: Path | None = None, every_s: float 
             for tree in (trained.theta, trained.q)
         )
         scaled = ready.standardiser
-        save_posterior(Posterior(facts, theta, state, scaled.mean, scaled.scale), left_by(config))
+        save_posterior(
+            Posterior(facts, theta, state, scaled.mean, scaled.scale), posterior_path(config)
+        )
     return outcome
 
 

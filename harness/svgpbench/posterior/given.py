@@ -22,7 +22,9 @@ def table_of(X: npt.ArrayLike | pd.DataFrame) -> pd.DataFrame:
     Raises `UserError` if X is not a table of finite real numbers.
     """
     if isinstance(X, pd.DataFrame):
-        return pd.DataFrame({name: finite(own, f"X[{name!r}]") for name, own in columns(X).items()})
+        return pd.DataFrame(
+            {name: finite(values, f"X[{name!r}]") for name, values in columns(X).items()}
+        )
     rows = finite(X, "X")
     if rows.ndim != 2:
         raise UserError(f"X has shape {rows.shape}; give [n, D]")
@@ -81,5 +83,5 @@ def _is_real(value: Any) -> bool:
     return True
 
 
-def _item(what: str, place: tuple[int, ...]) -> str:
-    return f"{what}[{', '.join(map(str, place))}]"
+def _item(what: str, position: tuple[int, ...]) -> str:
+    return f"{what}[{', '.join(map(str, position))}]"

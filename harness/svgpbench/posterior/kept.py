@@ -91,7 +91,7 @@ def _kernel(file: Path, arrays: Arrays, kernel: KernelConfig, count: int, name: 
 def _basis(file: Path, arrays: Arrays, facts: TrainingFacts) -> Any:
     """Return the basis or bases of the method, read from the file."""
 
-    def one(name: str) -> Any:
+    def basis(name: str) -> Any:
         def points(array: str) -> Floats:
             return _array(file, arrays, array, (-1, len(facts.features)))
 
@@ -101,8 +101,8 @@ def _basis(file: Path, arrays: Arrays, facts: TrainingFacts) -> Any:
 
     name = "theta.inducing"
     if build_method(facts.method.name, facts.method.options).basis == "decoupled":
-        return Decoupled(one(f"{name}.gamma"), one(f"{name}.beta"))
-    return one(name)
+        return Decoupled(basis(f"{name}.gamma"), basis(f"{name}.beta"))
+    return basis(name)
 
 
 def _array(file: Path, arrays: Arrays, name: str, shape: tuple[int, ...]) -> Floats:

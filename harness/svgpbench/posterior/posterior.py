@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from matplotlib.figure import Figure
 from pydantic import Field
 
 from svgpbench.config import KernelConfig, LikelihoodConfig, MethodConfig, Strict
@@ -22,6 +23,7 @@ from svgpbench.methods import AnyMethod, build_method
 from svgpbench.numerics.streams import Stream
 from svgpbench.ops import Ops, Tree
 from svgpbench.plugins import load_backend
+from svgpbench.posterior import display
 from svgpbench.posterior.given import columns, finite, vector
 from svgpbench.training.batches import EVALUATION_ROWS
 from svgpbench.training.blocks import factor_at, prior_at
@@ -57,7 +59,7 @@ class Inducing(NamedTuple):
     covariance: Floats  # [P, M, M]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
     """A posterior q(f) after a fit, with predictions in the units of its training table."""
 
@@ -93,6 +95,34 @@ class Posterior:
             raise UserError("another library trained this posterior: it has no bound of a training")
         return float(self.trace["elbo"].iloc[-1])
 
+    @property
+    def unsettled(self) -> str:
+        """How the bound still moved at the end of the training; empty if it had settled."""
+        return display.unsettled(self)
+
+    def hyperparameters(self) -> pd.DataFrame:
+        """Return one row per hyperparameter, in the units of the table: `parameter`, `input`, `value`."""
+        return display.hyperparameters(self)
+
+    def plot_trace(self) -> Figure:
+        """Draw the bound against the iteration; raises `UserError` as `elbo`."""
+        return display.plot_trace(self)
+
+    def plot(
+        self, X: npt.ArrayLike | pd.DataFrame | None = None, *, along: str | None = None
+    ) -> Figure:
+        """Draw predictions along one input, the first one by default, at X [t, D] or a range of it.
+
+        Raises `UserError` for an unknown input, and as `predict`.
+        """
+        return display.plot(self, X, along=along)
+
+    def __repr__(self) -> str:
+        return display.summary(self)
+
+    def _repr_html_(self) -> str:
+        return display.html_summary(self)
+
     def latent(self, X: npt.ArrayLike | pd.DataFrame) -> tuple[Floats, Floats]:
         """Return mean and variance of the latent functions at inputs X [t, D], each [P, t].
 
@@ -102,8 +132,8 @@ class Posterior:
         ops = load_backend("numpy")
         prior = self._prior(ops)
         with np.errstate(over="ignore", invalid="ignore"):
-            parts = [self._marginals(ops, prior, rows) for rows in self._chunks(X)]
-        mu, v = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
+            parts = [self._marginals(ops, prior, rows) for rows in self.standardised_inputs(X)]
+        mu, v = (np.concatenate(chunks, axis=-1) for chunks in zip(*parts, strict=True))
         if not (fits := np.isfinite(mu).all(axis=0) & np.isfinite(v).all(axis=0)).all():
             raise UserError(
                 f"row {np.argmin(fits)} of X is too far from the training's for float64"
@@ -168,7 +198,7 @@ class Posterior:
         conditional = self.model.conditional(self.theta, self._noise())
         mu, v = self.latent(X)
         rows = mu.shape[-1]
-        targets = np.zeros(rows) if y is None else self._targets(vector(y, rows))
+        targets = np.zeros(rows) if y is None else self.standardised_targets(y, rows)
         return targets, tree_map(np.asarray, conditional.predicted(ops, targets, mu, v))
 
     def _noise(self) -> Any:
@@ -179,12 +209,14 @@ class Posterior:
             return ()
         return Stream.EVALUATION_NOISE.generator(self.facts.seed).standard_normal(shape)
 
-    def _chunks(self, X: npt.ArrayLike | pd.DataFrame) -> list[Floats]:
+    def standardised_inputs(self, X: npt.ArrayLike | pd.DataFrame) -> list[Floats]:
+        """Return inputs X [t, D] in the units of the model, in chunks of rows; raises `UserError`."""
         rows = (_columns(X, self.facts.features) - self.x_mean) / self.x_scale
         return [rows[i : i + EVALUATION_ROWS] for i in range(0, len(rows), EVALUATION_ROWS)]
 
-    def _targets(self, values: npt.NDArray[Any]) -> Floats:
-        facts = self.facts
+    def standardised_targets(self, y: npt.ArrayLike, n: int) -> Floats:
+        """Return targets y [n] in the units of the model, or class numbers; raises `UserError`."""
+        facts, values = self.facts, vector(y, n)
         if facts.class_labels is None:
             return (finite(values, "y") - facts.y_mean) / facts.y_scale
         numbers = {label: float(index) for index, label in enumerate(facts.class_labels)}

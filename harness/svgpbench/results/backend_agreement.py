@@ -53,7 +53,7 @@ def _largest_spread(frame: pd.DataFrame, keys: list[str]) -> float:
     if frame.empty:
         return NO_VALUE
     elbo = frame.groupby(keys)["elbo"]
-    several = elbo.count() > 1
+    is_repeated = elbo.count() > 1
     spread = (elbo.max() - elbo.min()) / elbo.agg(lambda values: values.abs().max())
-    largest = spread[several].max()
-    return float(largest) if several.any() else NO_VALUE
+    largest = spread[is_repeated].max()
+    return float(largest) if is_repeated.any() else NO_VALUE

@@ -12,7 +12,7 @@ from svgpbench.config import CellConfig
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, load_experiment, resolve, shipped_experiments
 from svgpbench.experiments.cell import identify
-from svgpbench.experiments.identity import Identity
+from svgpbench.experiments.identity import CellIdentity
 from svgpbench.results.records import Record, UnreadableFileError
 from svgpbench.results.store import LoadedRecords, experiments, records_in, records_of
 from svgpbench.results.validity import outdated_reason
@@ -93,18 +93,18 @@ def collected_in(results: Path) -> tuple[list[Collected], list[str]]:
     """
     if not results.is_dir():
         raise UserError(f"{results}: there is no such folder; name one of records with --results")
-    every: list[Collected] = []
+    collected: list[Collected] = []
     left_out: list[str] = []
     for name in experiments(results):
         if name not in shipped_experiments() and not records_in(results, name).stored:
             continue  # a folder of something else
         try:
-            every.append(_collect_by_name(results, name))
+            collected.append(_collect_by_name(results, name))
         except UnreadableFileError:
             raise
         except UserError as error:
             left_out.append(f"{name} is left out: {error}")
-    return every, left_out
+    return collected, left_out
 
 
 def _collect_by_name(results: Path, name: str) -> Collected:
@@ -117,7 +117,7 @@ def _collect_by_name(results: Path, name: str) -> Collected:
     return Collected(name, tuple(records), 0, ())
 
 
-def _relabelled(records: Iterable[Record], cells: Iterable[Identity]) -> list[Record]:
+def _relabelled(records: Iterable[Record], cells: Iterable[CellIdentity]) -> list[Record]:
     """Return the records with the present labels of their methods. A label changes no result."""
     labels = {cell.cell_id: {"label": cell.config.method.label} for cell in cells}
     relabelled = []
@@ -130,8 +130,8 @@ def _relabelled(records: Iterable[Record], cells: Iterable[Identity]) -> list[Re
 
 def _readable(loaded: LoadedRecords) -> tuple[list[Record], list[str]]:
     """Return the records, and a note on each damaged file."""
-    again = "left out, and `svgpbench run` makes it anew"
-    return loaded.records, [f"{again}: {line}" for line in loaded.damaged]
+    note = "left out, and `svgpbench run` makes it anew"
+    return loaded.records, [f"{note}: {line}" for line in loaded.damaged]
 
 
 def of_one_preset(records: list[Record], experiment: Experiment) -> tuple[list[Record], str]:
@@ -161,8 +161,8 @@ def of_one_preset(records: list[Record], experiment: Experiment) -> tuple[list[R
     except UserError:
         if any(record.cell_id not in set().union(*ids.values()) for record in records):
             raise
-        most = max(by_preset, key=lambda name: len(by_preset[name]))
-        return by_preset[most], f"these are of preset {most}; records here: {listed}"
+        largest = max(by_preset, key=lambda name: len(by_preset[name]))
+        return by_preset[largest], f"these are of preset {largest}; records here: {listed}"
     return records, f"all records here: {listed or 'of no preset'}"
 
 

@@ -57,7 +57,7 @@ def _numbers(record: Record) -> tuple[Any, ...]:
 def _describe_difference(first: Record, second: Record) -> str:
     if first.status != second.status:
         return f"{first.status} and {second.status}"
-    apart = difference(first, second)
-    if 0.0 < apart < math.inf:
-        return f"a column of the trace is up to {apart:.0e} apart"
+    gap = difference(first, second)
+    if 0.0 < gap < math.inf:
+        return f"a column of the trace is up to {gap:.0e} apart"
     return "what they record is not the same"

@@ -20,7 +20,7 @@ class Merged:
     """Number of records that a merge added, number that existed before, and warnings."""
 
     added: int
-    there: int  # before the merge
+    existing: int  # before the merge
     warnings: tuple[str, ...]
 
 

@@ -23,7 +23,7 @@ from svgpbench.stats.measures import MEASURES
 from svgpbench.stats.pairs import OneDataSet
 
 Cost: TypeAlias = Literal["flops", "seconds"]
-Place: TypeAlias = Literal["front", "open", "dominated", "failed", "uncounted"]
+FrontPlace: TypeAlias = Literal["front", "open", "dominated", "failed", "uncounted"]
 
 COSTS: Final[dict[Cost, str]] = {"flops": "FLOPs of training", "seconds": "seconds of training"}
 ALIKE: Final = 1.1
@@ -49,14 +49,16 @@ class Point:
     mean: float
     error: float
     cost: float
-    place: Place
-    by: tuple[Effect, ...] = ()  # rivals that make it dominated or open; positive in favour of `of`
+    place: FrontPlace
+    rivals: tuple[
+        Effect, ...
+    ] = ()  # those that make it dominated or open; positive in their favour
 
     @property
     def text(self) -> str:
         """The place and the rivals, such as `front` or `dominated: A, B`. At most two rivals are named."""
-        names = ", ".join(effect.of for effect in self.by[:MOST_NAMES])
-        more = len(self.by) - MOST_NAMES
+        names = ", ".join(effect.of for effect in self.rivals[:MOST_NAMES])
+        more = len(self.rivals) - MOST_NAMES
         if not names:
             return self.place
         return f"{self.place}: {names}{f' and {more} more' if more > 0 else ''}"
@@ -118,8 +120,9 @@ def _points_of_data_set(
         mean, error = mean_and_error(good[good["method"] == name], score)
         price = spent.get(name, math.nan)
         if math.isnan(mean) or math.isnan(price):
-            place: Place = "failed" if math.isnan(mean) else "uncounted"
-            yield Point(data, name, mean, error, price, place)
+            yield Point(
+                data, name, mean, error, price, "failed" if math.isnan(mean) else "uncounted"
+            )
             continue
         rivals = [
             rival
@@ -131,7 +134,7 @@ def _points_of_data_set(
 
 def _place_on_front(
     pairs: OneDataSet, name: str, rivals: Sequence[str], spent: dict[str, float]
-) -> tuple[Place, tuple[Effect, ...]]:
+) -> tuple[FrontPlace, tuple[Effect, ...]]:
     """Return the place of a method on the front, and the effects of the rivals that determine it."""
     dominating: list[Effect] = []
     undecided: list[Effect] = []

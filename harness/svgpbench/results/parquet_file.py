@@ -42,7 +42,7 @@ from svgpbench.results.records import (
 MARK: Final = b"svgpbench"
 """Key of the file's metadata that has the schema and the digest."""
 
-ABOUT: Final = ("schema_version", "experiment", "digest")
+METADATA_KEYS: Final = ("schema_version", "experiment", "digest")
 PLAIN: Final = {
     "cell_id": pa.string(),
     "method_version": pa.int64(),
@@ -54,8 +54,8 @@ PLAIN: Final = {
     "peak_memory_bytes": pa.int64(),
 }
 AS_JSON: Final = ("config", "data", "environment", "timing", "worker")
-WHICH: Final = ("order", "other")
-COLUMNS: Final = PLAIN | dict.fromkeys((*AS_JSON, *WHICH), pa.string())
+LAYOUT_COLUMNS: Final = ("order", "other")
+COLUMNS: Final = PLAIN | dict.fromkeys((*AS_JSON, *LAYOUT_COLUMNS), pa.string())
 """Columns of every file, with their types."""
 
 PREFIX: Final = {"metrics": "metric_", "trace": "trace_"}
@@ -105,8 +105,8 @@ class ParquetRecords:
             raise _damaged(self.path, f"the record of {cell_id}: {error}") from error
 
     def _record(self, row: int) -> Record:
-        content = {name: self.plain[name][row] for name in (*PLAIN, *AS_JSON, *WHICH)}
-        order, inexact_values = (json.loads(content.pop(name)) for name in WHICH)
+        content = {name: self.plain[name][row] for name in (*PLAIN, *AS_JSON, *LAYOUT_COLUMNS)}
+        order, inexact_values = (json.loads(content.pop(name)) for name in LAYOUT_COLUMNS)
         content |= {
             "started": datetime.fromisoformat(content["started"]),
             "config": CellConfig.model_validate_json(content["config"]),
@@ -145,11 +145,13 @@ def write_parquet_records(folder: Path, records: Iterable[Record]) -> Path:
     ordered = sorted(records, key=lambda record: (record.config.backend.name, record.cell_id))
     (experiment,) = {record.config.experiment for record in ordered}
     table = _table([record.model_dump(mode="json") for record in ordered])
-    about = dict(zip(ABOUT, (SCHEMA_VERSION, experiment, _digest(*_columns(table))), strict=True))
+    metadata = dict(
+        zip(METADATA_KEYS, (SCHEMA_VERSION, experiment, _digest(*_columns(table))), strict=True)
+    )
     buffer = io.BytesIO()
     lists = [field.name for field in table.schema if pa.types.is_list(field.type)]
     pq.write_table(
-        table.replace_schema_metadata({MARK: json.dumps(about)}),
+        table.replace_schema_metadata({MARK: json.dumps(metadata)}),
         buffer,
         compression="zstd",
         compression_level=9,
@@ -267,8 +269,8 @@ def _read(path: Path, changed: int, size: int) -> ParquetRecords:
             raise UnreadableFileError(
                 f"{path} holds no records: move it; `svgpbench collect` writes such files"
             )
-        about = json.loads(table.schema.metadata[MARK])
-        schema, experiment, digest = (about[key] for key in ABOUT)
+        metadata = json.loads(table.schema.metadata[MARK])
+        schema, experiment, digest = (metadata[key] for key in METADATA_KEYS)
         plain, lists = _columns(table)
         unchanged = digest == _digest(plain, lists)
         types = {field.name: field.type for field in table.schema}

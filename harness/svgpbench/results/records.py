@@ -175,11 +175,11 @@ def _refuse_constant(name: str) -> Any:
 
 def set_aside(path: Path) -> Path:
     """Rename a file so that nothing reads it, and return the new path. Raises `UserError` if that fails."""
-    aside, count = path.with_suffix(".damaged"), 1
-    while aside.exists():
-        aside, count = path.with_suffix(f".damaged-{count}"), count + 1
+    new_path, count = path.with_suffix(".damaged"), 1
+    while new_path.exists():
+        new_path, count = path.with_suffix(f".damaged-{count}"), count + 1
     try:
-        return path.rename(aside)
+        return path.rename(new_path)
     except OSError as error:
         raise UserError(f"cannot rename {path}: {error.strerror}") from error
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
-from svgpbench.experiments.identity import Identity
+from svgpbench.experiments.identity import CellIdentity
 from svgpbench.results.duplicates import LocatedRecord, deduplicate
 from svgpbench.results.records import (
     DamagedRecordError,
@@ -55,12 +55,15 @@ def records_in(folder: Path, experiment: str | None = None) -> LoadedRecords:
     for name in experiments(folder) if experiment is None else [experiment]:
         working = _read_working(record_files(folder, name))
         candidates = [*_parquet_records(folder, name), *working.stored]
-        stored += sorted(deduplicate(candidates, newest=True), key=_backend_and_id)
+        stored += sorted(
+            deduplicate(candidates, newest=True),
+            key=lambda located: (located.record.config.backend.name, located.record.cell_id),
+        )
         damaged += working.damaged
     return LoadedRecords(tuple(stored), tuple(damaged))
 
 
-def records_of(folder: Path, cells: Sequence[Identity]) -> LoadedRecords:
+def records_of(folder: Path, cells: Sequence[CellIdentity]) -> LoadedRecords:
     """Return the records of some cells in their order, without missing ones. Raises as `records_in`."""
     stored: list[LocatedRecord] = []
     damaged: list[str] = []
@@ -160,10 +163,6 @@ def _parquet_records(
     if cell_id is None:
         return [LocatedRecord(path, record) for record in file.records()]
     return [LocatedRecord(path, file.record(cell_id))] if cell_id in file.rows else []
-
-
-def _backend_and_id(located: LocatedRecord) -> tuple[str, str]:
-    return located.record.config.backend.name, located.record.cell_id
 
 
 def check_writable(results: Path) -> None:

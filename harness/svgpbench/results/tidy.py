@@ -32,7 +32,7 @@ PANDAS = {
 """The pandas dtype of each type, which Parquet gets too. All but `number` have a separate null."""
 
 
-class Column(NamedTuple):
+class TidyColumn(NamedTuple):
     """A column of a tidy table."""
 
     name: str
@@ -42,48 +42,50 @@ class Column(NamedTuple):
 
 
 CELL = (
-    Column("cell_id", "text", "", "a hash of what determines the cell's numbers"),
-    Column("experiment", "text", "", "the experiment it was run for"),
-    Column("data", "text", "", "data set, or NAME@OUTPUT"),
-    Column("task", "text", "", "regression or classification"),
-    Column("method", "text", "", "label of the method, as tables show it"),
-    Column("backend", "text", "", "backend, with its mode, dtype and device where unusual"),
-    Column("dtype", "text", "", "float64 or float32"),
-    Column("split_seed", "whole", "", "seed of the split"),
-    Column("fold", "whole", "", "which fold tests, of k-fold and fixed splits"),
-    Column("seed", "whole", "", "seed of the start and the minibatches"),
-    Column("perturbation", "number", "", "relative size of noise on the inputs; 0: a plain cell"),
-    Column("standing", "text", "", "current; or superseded, or unknown, and why"),
-    Column("status", "text", "", "ok, or how it failed"),
+    TidyColumn("cell_id", "text", "", "a hash of what determines the cell's numbers"),
+    TidyColumn("experiment", "text", "", "the experiment it was run for"),
+    TidyColumn("data", "text", "", "data set, or NAME@OUTPUT"),
+    TidyColumn("task", "text", "", "regression or classification"),
+    TidyColumn("method", "text", "", "label of the method, as tables show it"),
+    TidyColumn("backend", "text", "", "backend, with its mode, dtype and device where unusual"),
+    TidyColumn("dtype", "text", "", "float64 or float32"),
+    TidyColumn("split_seed", "whole", "", "seed of the split"),
+    TidyColumn("fold", "whole", "", "which fold tests, of k-fold and fixed splits"),
+    TidyColumn("seed", "whole", "", "seed of the start and the minibatches"),
+    TidyColumn(
+        "perturbation", "number", "", "relative size of noise on the inputs; 0: a plain cell"
+    ),
+    TidyColumn("standing", "text", "", "current; or superseded, or unknown, and why"),
+    TidyColumn("status", "text", "", "ok, or how it failed"),
 )
 """Columns of both tables that describe the cell."""
 
 OF_A_CELL = (
-    Column("message", "text", "", "what the failure said"),
-    Column("method_name", "text", "", "the method, whatever its label"),
-    Column("method_version", "whole", "", "version of the method"),
-    Column("iterations", "whole", "", "iterations to do"),
-    Column("n_train", "whole", "", "training rows"),
-    Column("n_test", "whole", "", "test rows"),
-    Column("dimensions", "whole", "", "inputs"),
-    *(Column(metric.name, "number", metric.unit, metric.phrase) for metric in METRICS.values()),
-    Column("wall_s", "number", "s", "time of the whole cell, seen from outside"),
-    Column("peak_memory_bytes", "whole", "byte", "most that its process held"),
-    Column("started", "moment", "UTC", "when it began"),
-    Column("python", "text", "", "version"),
-    Column("versions", "text", "", "JSON: packages and their versions"),
-    Column("cpu", "text", "", "processor"),
-    Column("commit", "text", "", "of the source tree"),
-    Column("dirty", "truth", "", "whether the sources differed from the commit"),
-    Column("fingerprint", "text", "", "hash of the data"),
-    Column("split_hash", "text", "", "hash of the split's rows"),
-    Column("config", "text", "", "JSON: the complete configuration"),
-    Column("file", "text", "", "the file that holds the record"),
+    TidyColumn("message", "text", "", "what the failure said"),
+    TidyColumn("method_name", "text", "", "the method, whatever its label"),
+    TidyColumn("method_version", "whole", "", "version of the method"),
+    TidyColumn("iterations", "whole", "", "iterations to do"),
+    TidyColumn("n_train", "whole", "", "training rows"),
+    TidyColumn("n_test", "whole", "", "test rows"),
+    TidyColumn("dimensions", "whole", "", "inputs"),
+    *(TidyColumn(metric.name, "number", metric.unit, metric.phrase) for metric in METRICS.values()),
+    TidyColumn("wall_s", "number", "s", "time of the whole cell, seen from outside"),
+    TidyColumn("peak_memory_bytes", "whole", "byte", "most that its process held"),
+    TidyColumn("started", "moment", "UTC", "when it began"),
+    TidyColumn("python", "text", "", "version"),
+    TidyColumn("versions", "text", "", "JSON: packages and their versions"),
+    TidyColumn("cpu", "text", "", "processor"),
+    TidyColumn("commit", "text", "", "of the source tree"),
+    TidyColumn("dirty", "truth", "", "whether the sources differed from the commit"),
+    TidyColumn("fingerprint", "text", "", "hash of the data"),
+    TidyColumn("split_hash", "text", "", "hash of the split's rows"),
+    TidyColumn("config", "text", "", "JSON: the complete configuration"),
+    TidyColumn("file", "text", "", "the file that holds the record"),
 )
 
 OF_A_POINT = (
-    Column("iteration", "whole", "", "EM iteration, from 1"),
-    Column("seconds", "number", "s", METRICS["seconds"].formula),
+    TidyColumn("iteration", "whole", "", "EM iteration, from 1"),
+    TidyColumn("seconds", "number", "s", METRICS["seconds"].formula),
 )
 """Columns of every trace. Other columns of a trace are numbers with their names in the record."""
 
@@ -113,7 +115,7 @@ def traces_table(stored: Sequence[LocatedRecord]) -> pd.DataFrame:
     return _typed(joined.drop(columns=list(repeated)), declared)
 
 
-def _typed(frame: pd.DataFrame, declared: Sequence[Column]) -> pd.DataFrame:
+def _typed(frame: pd.DataFrame, declared: Sequence[TidyColumn]) -> pd.DataFrame:
     """Return the declared columns with their types, followed by all other columns as float64."""
     types = {column.name: PANDAS[column.type] for column in declared}
     others = [name for name in frame if name not in types]
@@ -121,10 +123,10 @@ def _typed(frame: pd.DataFrame, declared: Sequence[Column]) -> pd.DataFrame:
 
 
 def _experiment_and_standing(record: Record) -> dict[str, Any]:
-    return {"experiment": record.config.experiment, "standing": standing(record)}
+    return {"experiment": record.config.experiment, "standing": standing_of(record)}
 
 
-def standing(record: Record) -> str:
+def standing_of(record: Record) -> str:
     """Return `current`, or `superseded` or `unknown` with the reason.
 
     It is unknown if the data or the method are not installed here.

@@ -13,8 +13,8 @@ import pandas as pd
 from svgpbench.config import MethodConfig
 from svgpbench.results.frames import final_frame
 from svgpbench.results.records import Record
-from svgpbench.stats.convergence import BoundTrace, bound_trace
-from svgpbench.stats.measures import MEASURES
+from svgpbench.results.unsettled import bound_trace_of
+from svgpbench.stats.convergence import BoundTrace
 
 SETTLING_ITERATIONS = 10
 """EM iterations after which drops of the bound count."""
@@ -62,20 +62,12 @@ def bound_traces(records: Sequence[Record]) -> list[BoundTrace]:
 
     The best bound is the largest of all records with the same data, start, learned parts and family of q.
     """
-    traces = [_bound_trace(record) for record in records]
+    traces = [bound_trace_of(record) for record in records]
     best: dict[str, float] = defaultdict(lambda: -math.inf)
     keys = [_optimum_key(record) for record in records]
     for key, trace in zip(keys, traces, strict=True):
         best[key] = max(best[key], float(np.max(trace.bound, initial=-math.inf)))
     return [trace._replace(best=best[key]) for key, trace in zip(keys, traces, strict=True)]
-
-
-def _bound_trace(record: Record) -> BoundTrace:
-    training, rows = record.config.training, record.data.get("n_train")
-    covered = training.rows or (rows if isinstance(rows, int) else 0)
-    batches = training.kind == "online" or (training.batch_size or covered) < covered
-    trace = bound_trace(record.trace.get("iteration", ()), record.trace.get("elbo", ()), batches)
-    return trace._replace(region=MEASURES["elbo"].region_at(0.0, covered))
 
 
 def _optimum_key(record: Record) -> str:

@@ -54,12 +54,12 @@ def flops_of(config: CellConfig, n: int, dimensions: int, evaluations: int | Non
     total = phases.start + e_phases * phases.e_phase
     if not (training.m_steps and training.learn):
         return Flops(total)
-    between = e_phases - 1
+    m_phases = e_phases - 1
     if training.optimiser == "adam":
-        return Flops(total + between * phases.m_phase)
-    m_evaluations = between * training.m_steps if evaluations is None else evaluations
+        return Flops(total + m_phases * phases.m_phase)
+    m_evaluations = m_phases * training.m_steps if evaluations is None else evaluations
     # L-BFGS ascends a collapsed bound once for all phases, and each trace point needs blocks at its θ
-    others = e_phases * phases.start if method.collapsed else between * phases.ascent
+    others = e_phases * phases.start if method.collapsed else m_phases * phases.ascent
     note = ONE_EACH if evaluations is None else ""
     return Flops(total + others + m_evaluations * phases.evaluation, note)
 

@@ -29,7 +29,7 @@ class Choice:
     named: str  # the method that the preset names
 
     @property
-    def chosen(self) -> str:
+    def best(self) -> str:
         """The method with the highest ELBO, the first one in a tie."""
         return max(self.elbo, key=lambda label: self.elbo[label])
 
@@ -91,7 +91,7 @@ def why_not_chosen(results: Path, experiment: Experiment, preset: str | None) ->
         row_choices = choices(results, experiment)
     except UserError as error:
         return str(error).partition(";")[0]
-    wrong = [choice for choice in row_choices if choice.named != choice.chosen]
+    wrong = [choice for choice in row_choices if choice.named != choice.best]
     if not wrong:
         return ""
     return f"{wrong[0].named!r} is not what records choose (svgpbench choose {experiment.name})"

@@ -11,12 +11,12 @@ def outdated_reason(record: Record) -> str:
 
     Raises `UserError` if its data or its method are not installed here.
     """
-    now = identify(record.config)
-    if now.method_version != record.method_version:
+    current = identify(record.config)
+    if current.method_version != record.method_version:
         name = record.config.method.name
-        return f"made by version {record.method_version} of {name}, now at {now.method_version}"
-    if now.fingerprint != record.data.get("fingerprint"):
+        return f"made by version {record.method_version} of {name}, now at {current.method_version}"
+    if current.fingerprint != record.data.get("fingerprint"):
         return "made from other data"
-    if now.cell_id != record.cell_id:
+    if current.cell_id != record.cell_id:
         return "its id is not that of its configuration"
     return ""

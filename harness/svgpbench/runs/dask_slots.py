@@ -40,6 +40,10 @@ class ClusterWorker:
     gone: bool = False
     slots: list[DaskSlot] = field(default_factory=list)
 
+    def lost(self) -> SlotLost:
+        """Return the error that says that this worker is gone."""
+        return SlotLost(f"Dask worker {self.address}")
+
 
 class DaskSlot:
     """One of the cells that a Dask worker runs at a time."""
@@ -72,7 +76,7 @@ class DaskSlot:
         reply = self._reply(future, stop)
         if reply.answer is None:
             worker.gone = True
-            raise SlotLost(f"Dask worker {worker.address}")
+            raise worker.lost()
         return Ran(
             reply.answer,
             WorkerFacts(fresh=True, cells_before=0, resumptions=reply.answer.resumptions),
@@ -90,13 +94,13 @@ class DaskSlot:
                 if stop.is_set():
                     raise Stopped
                 if self.worker.gone:
-                    raise SlotLost(f"Dask worker {self.worker.address}")
+                    raise self.worker.lost()
             if future.status == "finished":
                 return TaskResult.model_validate_json(self._result(future, stop))
             if future.status == "error":
                 error = future.exception(timeout=30)
                 if isinstance(error, KilledWorker):
-                    raise SlotLost(f"Dask worker {self.worker.address}")
+                    raise self.worker.lost()
                 first_line = f"{type(error).__name__}: {error}".splitlines()[0]
                 return TaskResult(
                     answer=Answer(status="crashed", message=f"in the Dask worker: {first_line}")
@@ -119,7 +123,7 @@ class DaskSlot:
                 if stop.is_set():
                     raise Stopped from None
                 if self.worker.gone:
-                    raise SlotLost(f"Dask worker {self.worker.address}") from None
+                    raise self.worker.lost() from None
 
     def release(self) -> None:
         pass

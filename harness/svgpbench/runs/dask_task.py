@@ -24,7 +24,7 @@ from svgpbench.errors import UserError
 from svgpbench.results.cell_locks import FileLocks
 from svgpbench.runs.cores import job_memory, usable_cores
 from svgpbench.runs.line_process import POLL_INTERVAL_S
-from svgpbench.runs.process import Limits, Stopped, StopSign, WorkerKind, WorkerProcess
+from svgpbench.runs.process import CellLimits, Stopped, StopSign, WorkerKind, WorkerProcess
 from svgpbench.runs.protocol import Answer, Request
 
 PROCESS = uuid.uuid4().hex
@@ -104,7 +104,7 @@ def _refusal(task: CellTask) -> Answer | None:
 
 def _run_in_fresh_worker(task: CellTask) -> Answer:
     config, stop = task.request.config, Cancelled()
-    limits = Limits(task.timeout, task.memory or _share_of_memory())
+    limits = CellLimits(task.timeout, task.memory or _share_of_memory())
     with reserved_cores(config.threads, config.measures, stop) as cores:
         worker = WorkerProcess(WorkerKind.for_cell(config), cores, task.target)
         try:
@@ -118,8 +118,8 @@ def _share_of_memory() -> float:
     """Return the bytes that each thread of this Dask worker may use."""
     worker: Any = get_worker()
     limit = worker.memory_manager.memory_limit
-    most = job_memory(1)
-    return (most if not limit else min(most, float(limit))) / float(worker.state.nthreads)
+    available = job_memory(1)
+    return (available if not limit else min(available, float(limit))) / float(worker.state.nthreads)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from svgpbench.config import CellConfig
-from svgpbench.experiments.identity import Identity
+from svgpbench.experiments.identity import CellIdentity
 from svgpbench.results.records import Record
 
 
@@ -65,7 +65,7 @@ Event: TypeAlias = SetAside | Planned | Started | Finished | Noticed
 class Summary:
     """The records that a run wrote, and the numbers of its cells."""
 
-    cells: tuple[Identity, ...]  # the distinct cells of the run
+    cells: tuple[CellIdentity, ...]  # the distinct cells of the run
     records: list[Record]
     resumed: int
     total: int  # cells without a final record at the start

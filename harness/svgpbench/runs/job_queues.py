@@ -19,7 +19,7 @@ REPEATABLE = frozenset({"directive", "prologue"})
 Plain = Annotated[str, Field(pattern=r"^[^\n\r]+$")]
 
 
-def _like(pattern: str, example: str) -> AfterValidator:
+def _matching(pattern: str, example: str) -> AfterValidator:
     """Return a validator that accepts texts of a pattern, and names an example otherwise."""
 
     def fits(text: str) -> str:
@@ -35,8 +35,8 @@ class JobOptions(Strict):
 
     jobs: PositiveInt = 1
     cores: PositiveInt = 1
-    memory: Annotated[str, _like(r"[0-9]+(\.[0-9]+)? ?[KMGT]i?B", "16GiB")] = "4GiB"
-    walltime: Annotated[str, _like(r"([0-9]+-)?[0-9]+:[0-9]{2}:[0-9]{2}", "1-12:00:00")] = (
+    memory: Annotated[str, _matching(r"[0-9]+(\.[0-9]+)? ?[KMGT]i?B", "16GiB")] = "4GiB"
+    walltime: Annotated[str, _matching(r"([0-9]+-)?[0-9]+:[0-9]{2}:[0-9]{2}", "1-12:00:00")] = (
         "01:00:00"
     )
     queue: Plain | None = None

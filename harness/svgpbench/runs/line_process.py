@@ -87,10 +87,10 @@ class LineProcess:
         line, _, self._unread = self._unread.partition(b"\n")
         return line
 
-    def errors(self, most: int) -> str:
-        """Return the last `most` bytes of its stderr."""
+    def errors(self, limit: int) -> str:
+        """Return the last `limit` bytes of its stderr."""
         size = self._stderr.seek(0, os.SEEK_END)
-        self._stderr.seek(max(0, size - most))
+        self._stderr.seek(max(0, size - limit))
         return self._stderr.read().decode(errors="replace").strip()
 
     def _cause_of_death(self) -> str:

@@ -136,8 +136,8 @@ def _record_state(
     try:
         record = record_for(results, planned)
     except DamagedRecordError as damage:
-        aside = set_aside(record_path(results, planned.config, planned.cell_id))
-        on_event(SetAside(aside, str(damage)))
+        new_path = set_aside(record_path(results, planned.config, planned.cell_id))
+        on_event(SetAside(new_path, str(damage)))
         return NO_RECORD
     return NO_RECORD if record is None else RecordState(is_final(record), record.started)
 

@@ -36,7 +36,7 @@ class WorkerKind(NamedTuple):
         return cls(backend.name, backend.mode, backend.dtype, backend.device, config.threads)
 
 
-class Limits(NamedTuple):
+class CellLimits(NamedTuple):
     """Limits of one cell; None is no limit."""
 
     seconds: float | None = None
@@ -88,7 +88,7 @@ class WorkerProcess:
         """True if the process has compiled so much that a new one should run the next cell."""
         return near_mapping_limit(self._process.pid, self.cells)
 
-    def run(self, request: Request, limits: Limits, stop: StopSign) -> Answer:
+    def run(self, request: Request, limits: CellLimits, stop: StopSign) -> Answer:
         """Run a cell. A worker that dies or exceeds a limit gives an answer with that status.
 
         The time limit does not count the worker's start. Raises `Stopped` when `stop` is set.
@@ -117,7 +117,7 @@ class WorkerProcess:
         if self._ready:
             return
         try:
-            hello = Hello.model_validate_json(self._line(Limits(START_LIMIT_S), stop))
+            hello = Hello.model_validate_json(self._line(CellLimits(START_LIMIT_S), stop))
         except TimeoutError:
             self.kill()
             raise Died(f"the worker did not start within {START_LIMIT_S:g} s") from None
@@ -126,7 +126,7 @@ class WorkerProcess:
             raise Died("the worker's first line could not be read") from None
         self.environment, self._ready = hello.environment, True
 
-    def _line(self, limits: Limits, stop: StopSign) -> bytes:
+    def _line(self, limits: CellLimits, stop: StopSign) -> bytes:
         """Return the next line. Raises `TimeoutError`, `MemoryLimitExceeded`, `Died` or `Stopped`."""
 
         def on_poll() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from svgpbench.config import CellConfig
-from svgpbench.experiments.identity import Identity, same_cell
+from svgpbench.experiments.identity import CellIdentity, same_cell
 from svgpbench.results.records import Record
 from svgpbench.results.store import record_of
 from svgpbench.runs.process import WorkerKind
@@ -21,7 +21,7 @@ from svgpbench.runs.protocol import TARGET
 class PlannedCell:
     """A cell to run, with its id."""
 
-    identity: Identity
+    identity: CellIdentity
 
     @property
     def config(self) -> CellConfig:
@@ -41,7 +41,7 @@ class PlannedCell:
 
 def identified(cells: Sequence[CellConfig], target: str = TARGET) -> list[PlannedCell]:
     """Return the distinct cells in declared order, with complete configurations and ids."""
-    identify: Callable[[CellConfig], Identity] = importlib.import_module(target).identify
+    identify: Callable[[CellConfig], CellIdentity] = importlib.import_module(target).identify
     plan: dict[str, PlannedCell] = {}
     for config in cells:
         planned = PlannedCell(identify(config))

@@ -12,14 +12,14 @@ from svgpbench.experiments.cell import identify
 
 
 @dataclass(frozen=True)
-class Shard:
+class CellShard:
     """One of `count` parts of a set of cells; sizes differ by one cell at most."""
 
     index: int  # from 1
     count: int
 
     @classmethod
-    def parse(cls, text: str) -> Shard:
+    def parse(cls, text: str) -> CellShard:
         """Parse a text such as `2/8`. Raises `UserError` for anything else."""
         match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
         index, count = map(int, match.groups()) if match else (0, 0)

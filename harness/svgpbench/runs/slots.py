@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from svgpbench.results.records import WorkerFacts
 from svgpbench.runs.cores import job_memory
-from svgpbench.runs.process import Limits, StopSign, WorkerKind, WorkerProcess
+from svgpbench.runs.process import CellLimits, StopSign, WorkerKind, WorkerProcess
 from svgpbench.runs.protocol import Answer, Request
 from svgpbench.runs.queue import PlannedCell
 
@@ -82,7 +82,7 @@ class LocalSlot:
 
     supports_checkpoints = True
 
-    def __init__(self, job: int, cores: tuple[int, ...], limits: Limits, target: str) -> None:
+    def __init__(self, job: int, cores: tuple[int, ...], limits: CellLimits, target: str) -> None:
         self.job = job
         self.cores, self.limits, self.target = cores, limits, target
         self.worker: WorkerProcess | None = None
@@ -96,13 +96,17 @@ class LocalSlot:
         if self.worker is None:
             kind = WorkerKind.for_cell(planned.config)
             self.worker = WorkerProcess(kind, self.cores[: kind.threads], self.target)
-        worker, before = self.worker, self.worker.cells
+        worker, cells_before = self.worker, self.worker.cells
         answer = worker.run(request, self.limits, stop)
         if answer.status not in KEEPS_WORKER or planned.config.measures or worker.needs_replacement:
             self.release()
         return Ran(
             answer.model_copy(update={"environment": worker.environment}),
-            WorkerFacts(fresh=before == 0, cells_before=before, resumptions=answer.resumptions),
+            WorkerFacts(
+                fresh=cells_before == 0,
+                cells_before=cells_before,
+                resumptions=answer.resumptions,
+            ),
         )
 
     def release(self) -> None:
@@ -120,10 +124,10 @@ def fits(worker: WorkerProcess, planned: PlannedCell) -> bool:
 class LocalSlots(NamedTuple):
     """The slots of this machine, which neither come nor go."""
 
-    all: tuple[LocalSlot, ...]
+    local_slots: tuple[LocalSlot, ...]
 
     def now(self) -> Sequence[Slot]:
-        return self.all
+        return self.local_slots
 
     def unschedulable_reason(self, waiting: Sequence[PlannedCell]) -> str:
         return ""
@@ -143,7 +147,7 @@ class LocalExecutor(NamedTuple):
 
     def slots(self, cells: Sequence[PlannedCell], alone: bool) -> SlotPool:
         jobs = self.allotment[: 1 if alone else len(cells)]
-        limits = Limits(self.timeout, self.memory or job_memory(max(1, len(jobs))))
+        limits = CellLimits(self.timeout, self.memory or job_memory(max(1, len(jobs))))
         return LocalSlots(
             tuple(LocalSlot(job, cores, limits, self.target) for job, cores in enumerate(jobs))
         )

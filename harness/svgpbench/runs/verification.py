@@ -70,9 +70,9 @@ def verify(
     if sample is not None:
         runnable = [r for r in final if framework_missing(r.config.backend.name) is None]
         final = draw_sample(runnable or final, sample, seed)
-    stale = [(record, outdated_reason(record)) for record in final]
-    verdicts = [Verdict(record, "superseded", reason=why) for record, why in stale if why]
-    current = [record for record, why in stale if not why]
+    reasons = [(record, outdated_reason(record)) for record in final]
+    verdicts = [Verdict(record, "superseded", reason=why) for record, why in reasons if why]
+    current = [record for record, why in reasons if not why]
 
     def run_again(cells: Sequence[CellConfig]) -> dict[str, Record]:
         if not cells:
@@ -84,12 +84,15 @@ def verify(
         return {record.cell_id: record for record in summary.records}
 
     fresh = run_again([record.config for record in current])
-    far = [r for r in current if verdict_on(r, fresh[r.cell_id]).kind == "different"]
-    orders = {r.cell_id: [_replica(r.config, size) for size in PERTURBATIONS] for r in far}
-    replicas = run_again([cell for cells in orders.values() for cell in cells])
+    different = [r for r in current if verdict_on(r, fresh[r.cell_id]).kind == "different"]
+    replica_configs = {
+        r.cell_id: [_replica(r.config, size) for size in PERTURBATIONS] for r in different
+    }
+    replicas = run_again([cell for cells in replica_configs.values() for cell in cells])
     for record in current:
         # by id: the configuration of an older record may lack fields that a run writes
-        perturbed = [replicas[identify(cell).cell_id] for cell in orders.get(record.cell_id, ())]
+        configs = replica_configs.get(record.cell_id, ())
+        perturbed = [replicas[identify(config).cell_id] for config in configs]
         verdicts.append(verdict_on(record, fresh[record.cell_id], perturbed))
     return verdicts
 
@@ -106,17 +109,17 @@ def verdict_on(record: Record, fresh: Record, replicas: Sequence[Record] = ()) -
     """Return the verdict on a record, from a second run of its cell and runs of its replicas."""
     if fresh.status not in FINAL:
         return Verdict(record, "not run", reason=f"{fresh.status}: {fresh.message}")
-    apart = difference(record, fresh)
+    gap = difference(record, fresh)
     newer = tuple(fresh.trace.keys() - record.trace.keys()) if record.trace else ()
-    if apart <= ROUNDING:
-        return Verdict(record, "rounding" if apart else "bitwise", apart, newer=newer)
+    if gap <= ROUNDING:
+        return Verdict(record, "rounding" if gap else "bitwise", gap, newer=newer)
     finished = [replica for replica in replicas if replica.status in FINAL]
     comparable = fresh.model_copy(
         update={"trace": {k: column for k, column in fresh.trace.items() if k not in newer}}
     )
     spread = max((difference(comparable, replica) for replica in finished), default=np.nan)
-    kind: Kind = "chaotic" if apart <= MARGIN * spread else "different"
-    return Verdict(record, kind, apart, spread, newer=newer)
+    kind: Kind = "chaotic" if gap <= MARGIN * spread else "different"
+    return Verdict(record, kind, gap, spread, newer=newer)
 
 
 def _replica(config: CellConfig, size: float) -> CellConfig:

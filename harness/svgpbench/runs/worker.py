@@ -57,12 +57,12 @@ def main(arguments: list[str] | None = None) -> None:
     faulthandler.enable()  # a segfault leaves the Python stack on stderr
     die_with(options.parent)
     pin(options.backend, options.threads, [int(core) for core in options.cores.split(",") if core])
-    say(answers, Hello(environment=describe(options.threads, options.device)))
+    write_message(answers, Hello(environment=describe(options.threads, options.device)))
     for line in listen(requests):
         answer = answer_cell(line, options.target)
         environment = describe(options.threads, options.device)
         facts = {"environment": environment, "peak_memory_bytes": peak_memory_bytes()}
-        say(answers, answer.model_copy(update=facts))
+        write_message(answers, answer.model_copy(update=facts))
 
 
 def take_pipes() -> tuple[TextIO, TextIO]:
@@ -97,7 +97,7 @@ def listen(requests: TextIO) -> Iterator[str]:
         yield lines.get()
 
 
-def say(answers: TextIO, message: Strict) -> None:
+def write_message(answers: TextIO, message: Strict) -> None:
     """Write one message as one line."""
     answers.write(message.model_dump_json() + "\n")
     answers.flush()

@@ -13,17 +13,17 @@ from svgpbench.papers import Artefact, Paper
 from svgpbench.papers.evidence.records import ComputedFrame
 from svgpbench.papers.grading import Judged
 from svgpbench.papers.reproduction import (
-    Made,
-    Written,
+    WrittenArtefact,
+    WrittenFigure,
+    WrittenFiles,
     WrittenTable,
     all_of,
-    draws,
+    computed_artefacts,
     plan,
     write,
     write_computed,
     write_times,
 )
-from svgpbench.papers.reproduction import Picture as WrittenFigure
 from svgpbench.site.downloads import Downloads
 from svgpbench.site.pages import Link
 
@@ -31,7 +31,7 @@ FOLDER = "artefacts"
 
 
 @dataclass(frozen=True)
-class Picture:
+class FigureFacts:
     """A reproduced figure: path, caption, and links to its sources."""
 
     name: str
@@ -47,7 +47,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class TableGroup:
+class TableFacts:
     """Reproduced tables with their notes and links to their sources."""
 
     name: str
@@ -57,12 +57,12 @@ class TableGroup:
 
 
 @dataclass(frozen=True)
-class ArtefactEntry:
+class ArtefactFacts:
     """An artefact as the page of its paper shows it."""
 
     artefact: Artefact
-    pictures: tuple[Picture, ...]
-    tables: tuple[TableGroup, ...]
+    pictures: tuple[FigureFacts, ...]
+    tables: tuple[TableFacts, ...]
     state: str  # number of records, or why there are none
     commands: tuple[str, ...]
     links: tuple[Link, ...]  # its experiment file and its records
@@ -75,7 +75,7 @@ def artefact_entries(
     site: Path,
     downloads: Downloads,
     frame_of: ComputedFrame,
-) -> list[ArtefactEntry]:
+) -> list[ArtefactFacts]:
     """Return every artefact of a paper; write its figures and tables into the site's folder."""
     selection = all_of(paper)
     folder = site / FOLDER
@@ -85,24 +85,24 @@ def artefact_entries(
     }
     written |= {
         computed.artefact.id: write_computed(computed, folder, judged, frame_of)
-        for computed in draws(selection)
+        for computed in computed_artefacts(selection)
     }
     return [
-        _entry(paper, artefact, written.get(artefact.id), results, site, downloads)
+        _artefact_facts(paper, artefact, written.get(artefact.id), results, site, downloads)
         for artefact in paper.about.artefacts
     ]
 
 
-def _entry(
+def _artefact_facts(
     paper: Paper,
     artefact: Artefact,
-    written: Written | None,
+    written: WrittenArtefact | None,
     results: Path,
     site: Path,
     downloads: Downloads,
-) -> ArtefactEntry:
+) -> ArtefactFacts:
     """Return the entry of an artefact. Writes its measured times if it has any."""
-    output: Written | Made = written or Made()
+    output: WrittenArtefact | WrittenFiles = written or WrittenFiles()
     state = _state(artefact, written)
     if written is None and artefact.timing:
         try:
@@ -116,12 +116,12 @@ def _entry(
         commands.append(f"svgpbench reproduce {paper.name}/{artefact.id}")
         if output.files and not artefact.computed:
             commands.append(f"{commands[0]} --from-records --results {results}")
-    pictures = tuple(_picture(figure, site, downloads, links) for figure in output.figures)
-    tables = tuple(_table_group(table, downloads) for table in output.tables)
-    return ArtefactEntry(artefact, pictures, tables, state, tuple(commands), links)
+    pictures = tuple(_figure_facts(figure, site, downloads, links) for figure in output.figures)
+    tables = tuple(_table_facts(table, downloads) for table in output.tables)
+    return ArtefactFacts(artefact, pictures, tables, state, tuple(commands), links)
 
 
-def _state(artefact: Artefact, written: Written | None) -> str:
+def _state(artefact: Artefact, written: WrittenArtefact | None) -> str:
     """Say what an artefact is based on, and why parts of it are missing."""
     if written:
         if written.computed:
@@ -139,19 +139,19 @@ def _state(artefact: Artefact, written: Written | None) -> str:
     return "; ".join(["no experiment makes it", *filter(None, [artefact.missing])])
 
 
-def _picture(
+def _figure_facts(
     figure: WrittenFigure, site: Path, downloads: Downloads, data: Sequence[Link]
-) -> Picture:
+) -> FigureFacts:
     """Move the PDF and the numbers of a figure to the downloads, and return it with its links."""
     name = figure.name
     links = [downloads.move(figure.pdf, "PDF", f"figure {name}")] if figure.pdf else []
     if figure.numbers:
         links.append(downloads.move(figure.numbers, "numbers", f"numbers of figure {name}"))
     links += [*_code(figure.module, downloads), *data]
-    return Picture(name, figure.png.relative_to(site).as_posix(), figure.caption, tuple(links))
+    return FigureFacts(name, figure.png.relative_to(site).as_posix(), figure.caption, tuple(links))
 
 
-def _table_group(table: WrittenTable, downloads: Downloads) -> TableGroup:
+def _table_facts(table: WrittenTable, downloads: Downloads) -> TableFacts:
     """Move the files of a table to the downloads, and return it with its links."""
     description = f"table {table.name}"
     links = [
@@ -159,7 +159,7 @@ def _table_group(table: WrittenTable, downloads: Downloads) -> TableGroup:
         downloads.move(table.latex, "LaTeX", description),
         *_code(table.module, downloads),
     ]
-    return TableGroup(table.name, table.tables, table.notes, tuple(links))
+    return TableFacts(table.name, table.tables, table.notes, tuple(links))
 
 
 def _code(module: str, downloads: Downloads) -> Iterator[Link]:

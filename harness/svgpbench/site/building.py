@@ -15,7 +15,7 @@ from svgpbench.papers.grading import Judged
 from svgpbench.results.store import records_in
 from svgpbench.site.artefacts import artefact_entries
 from svgpbench.site.crate import write_crate
-from svgpbench.site.datasets import DataFacts, data_facts
+from svgpbench.site.datasets import DataSetFacts, data_facts
 from svgpbench.site.downloads import FOLDER, Downloads
 from svgpbench.site.entries import Entry, by_kind
 from svgpbench.site.explorer import explorer_data
@@ -176,7 +176,7 @@ class _Building:
             yield Page(path, method.name, "method.html", content, "Methods")
 
     def _data(self, fields: Sequence[Field]) -> Iterator[Page]:
-        data: list[DataFacts] = data_facts(fields)
+        data: list[DataSetFacts] = data_facts(fields)
         yield Page("data/index.html", "Data sets", "datasets.html", {"sets": data}, "Data")
         for data_set in data:
             path = f"data/{slug(data_set.name)}.html"

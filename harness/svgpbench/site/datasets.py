@@ -23,7 +23,7 @@ class SourceFile:
 
 
 @dataclass(frozen=True)
-class DataFacts:
+class DataSetFacts:
     """A data set with all that its page shows."""
 
     entry: DatasetEntry
@@ -36,7 +36,7 @@ class DataFacts:
         return self.entry.name
 
 
-def data_facts(fields: Sequence[Field]) -> list[DataFacts]:
+def data_facts(fields: Sequence[Field]) -> list[DataSetFacts]:
     """Return the facts of every data set of every registry, in the order of the registries."""
     return [
         _facts(registry.describe(name), fields)
@@ -45,7 +45,7 @@ def data_facts(fields: Sequence[Field]) -> list[DataFacts]:
     ]
 
 
-def _facts(entry: DatasetEntry, fields: Sequence[Field]) -> DataFacts:
+def _facts(entry: DatasetEntry, fields: Sequence[Field]) -> DataSetFacts:
     counts = [
         (
             field.experiment,
@@ -53,7 +53,7 @@ def _facts(entry: DatasetEntry, fields: Sequence[Field]) -> DataFacts:
         )
         for field in fields
     ]
-    return DataFacts(
+    return DataSetFacts(
         entry,
         tuple(map(_source_file, entry.all_files)),
         tuple((name, count) for name, count in counts if count),

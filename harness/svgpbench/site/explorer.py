@@ -77,7 +77,7 @@ def _iterations(records: Sequence[Record]) -> list[float]:
     if len(iterations) <= MOMENTS:
         return iterations
     targets = np.geomspace(iterations[0], iterations[-1], MOMENTS)
-    return sorted({min(iterations, key=lambda i: abs(i - w)) for w in targets})
+    return sorted({min(iterations, key=lambda i: abs(i - target)) for target in targets})
 
 
 def _times(records: Sequence[Record]) -> list[float]:

@@ -157,7 +157,9 @@ class Field:
         for score in self.scores:
             pairs = self.outcomes.get(score.name, {})
             ranks = self.ranks.get(score.name)
-            texts = [rank.text for rank in ranks.of if rank.method == method] if ranks else []
+            texts = (
+                [rank.text for rank in ranks.by_method if rank.method == method] if ranks else []
+            )
             yield ScoreSummary(
                 self.experiment,
                 method,

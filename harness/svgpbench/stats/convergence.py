@@ -41,8 +41,8 @@ class BoundTrace(NamedTuple):
         Near means within `tolerance` times the distance from `start` to the best bound. The distance is at
         least the region. Returns infinity if the bound is not near at the end of the run.
         """
-        way = max(self.best - start, self.region)
-        below = np.flatnonzero(self.bound < self.best - tolerance * way)
+        distance = max(self.best - start, self.region)
+        below = np.flatnonzero(self.bound < self.best - tolerance * distance)
         first = int(below[-1]) + 1 if len(below) else 0
         return float(self.iterations[first]) if first < len(self.iterations) else math.inf
 
@@ -70,6 +70,22 @@ class BoundTrace(NamedTuple):
         """The largest drop of the bound below an earlier value of the last quarter."""
         last = self.last_quarter[np.isfinite(self.last_quarter)]
         return float(np.max(np.maximum.accumulate(last) - last, initial=0.0))
+
+    @property
+    def unsettled(self) -> str:
+        """How the bound moved by more than the region in the last quarter; empty if it did not.
+
+        The last step is taken where the quarter has fewer than two evaluations.
+        """
+        if self.rise > self.region:
+            return f"the bound rose by {self.rise:.3g} in the last quarter of the run"
+        if self.fall > self.region:
+            return f"the bound fell by {self.fall:.3g} in the last quarter of the run"
+        if len(self.last_quarter) < 2 <= len(self.bound):
+            step = float(self.bound[-1] - self.bound[-2])
+            if not abs(step) <= self.region:
+                return f"the bound moved by {step:+.3g} in the last evaluated iteration"
+        return ""
 
 
 def bound_trace(

@@ -75,7 +75,7 @@ def sampled(values: pd.Series[float] | pd.DataFrame, overlap: float, rows: str) 
     Args:
         values: a series, or a frame with one such row per cell.
         overlap: n_test / n_train.
-        rows: "test" or "training".
+        rows: the part of the data that the score is computed on, "test" or "training".
 
     Raises:
         TooFewError: the units are seeds, and there are fewer than five.
@@ -96,7 +96,7 @@ def of_units(splits: Floats, starts: Floats, overlap: float, rows: str) -> Sampl
     return Sample(starts, 0.0, "starts")
 
 
-def says(low: float, high: float, region: float) -> Outcome:
+def interval_outcome(low: float, high: float, region: float) -> Outcome:
     """Return the outcome of an interval: all of it beyond the region, all inside, or undecided."""
     if low > region:
         return Outcome.better
@@ -107,7 +107,7 @@ def says(low: float, high: float, region: float) -> Outcome:
     return Outcome.undecided
 
 
-def says_no_worse(low: float, high: float, region: float) -> Outcome:
+def non_inferiority_outcome(low: float, high: float, region: float) -> Outcome:
     """Return the outcome of a non-inferiority test: `no_worse` if the whole interval is above −region."""
     if low > -region:
         return Outcome.no_worse
@@ -120,11 +120,19 @@ def would_decide(units: int | None, unit: str) -> str:
 
 
 def units_that_decide(
-    sample: Sample, region: float, says_of: Callable[[float, float, float], Outcome] = says
+    sample: Sample,
+    region: float,
+    judge: Callable[[float, float, float], Outcome] = interval_outcome,
 ) -> int | None:
-    """Return the fewest units of the same mean and spread that would decide, or None if there is none."""
+    """Return the fewest units of the same mean and spread that would decide, or None if there is none.
+
+    Args:
+        sample: the units of an undecided difference.
+        region: half the width of the region of practical equivalence.
+        judge: `interval_outcome` or `non_inferiority_outcome`.
+    """
     mean = sample.mean
-    return _fewest(sample, lambda h: says_of(mean - h, mean + h, region) != Outcome.undecided)
+    return _fewest(sample, lambda h: judge(mean - h, mean + h, region) != Outcome.undecided)
 
 
 def units_of_width(sample: Sample, width: float) -> int | None:
@@ -136,5 +144,5 @@ def _fewest(sample: Sample, enough: Callable[[float], bool]) -> int | None:
     """Return the fewest units, more than there are, whose half width satisfies `enough`, or None."""
     more = range(len(sample.values) + 1, MOST_UNITS + 1)
     # the interval shrinks with the number of units, so `enough` stays true once it is true
-    place = bisect_left(more, True, key=lambda units: enough(sample.half_width(units)))
-    return more[place] if place < len(more) else None
+    index = bisect_left(more, True, key=lambda units: enough(sample.half_width(units)))
+    return more[index] if index < len(more) else None

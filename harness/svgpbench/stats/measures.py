@@ -58,8 +58,8 @@ TRACED = {"coverage": METRICS["coverage"].title}
 
 def known_column(name: str) -> str:
     """Return the name. Raises `UserError` if it is neither a measure nor a key of `TRACED`."""
-    if name not in (known := {**MEASURES, **TRACED}):
-        raise unknown("measure", name, known)
+    if name not in (columns := {**MEASURES, **TRACED}):
+        raise unknown("measure", name, columns)
     return name
 
 

@@ -21,15 +21,15 @@ from svgpbench.stats.differences import (
     Floats,
     Sample,
     TooFewError,
+    interval_outcome,
+    non_inferiority_outcome,
     of_units,
-    says,
-    says_no_worse,
     units_that_decide,
     would_decide,
 )
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MEASURES, Measure
-from svgpbench.stats.rules import AT, RULES, Rules
+from svgpbench.stats.rules import MOMENT_SEPARATOR, RULES, Rules
 
 CHAOTIC = "chaotic: rounding moves the difference by more than itself"
 CHAOTIC_TO_THE_REGION = "chaotic: rounding moves the difference out of the region"
@@ -102,7 +102,7 @@ class OneDataSet:
             return Effect(self.data, Outcome.undecided, mean, note=str(error))
         low, high = sample.interval
         region = self.region(first, second, rules)
-        outcome, note = _settled(sample, splits, self.measure, region, no_worse)
+        outcome, note = _outcome_and_note(sample, splits, self.measure, region, no_worse)
         if rules.chaos and self._is_chaotic(delta, first, second, region if no_worse else 0.0):
             outcome, note = Outcome.undecided, CHAOTIC_TO_THE_REGION if no_worse else CHAOTIC
         return Effect(self.data, outcome, mean, low, high, note)
@@ -125,8 +125,8 @@ class OneDataSet:
         delta = self._plain.delta(first, second)
         delta = delta[~np.isnan(delta)]
         low, high = float(delta.min()), float(delta.max())
-        says_of = says_no_worse if no_worse else says
-        outcome = says_of(low, high, self.region(first, second, rules))
+        judge = non_inferiority_outcome if no_worse else interval_outcome
+        outcome = judge(low, high, self.region(first, second, rules))
         note = "median, least, most of the runs"
         return Effect(self.data, outcome, float(np.median(delta)), low, high, note)
 
@@ -142,7 +142,7 @@ class OneDataSet:
     def _mean_of(self, fact: str, *methods: str) -> float:
         """Return the mean of a fact over the cells of some methods."""
         facts = [self._facts[method] for method in methods]
-        return float(sum(of[fact] for of in facts) / sum(of["cells"] for of in facts))
+        return float(sum(row[fact] for row in facts) / sum(row["cells"] for row in facts))
 
     def _beforehand(self, first: str, second: str, rules: Rules, converged: bool) -> Effect | None:
         """Return the outcome that needs no interval, or None if an interval is needed.
@@ -152,12 +152,12 @@ class OneDataSet:
         """
         if not self._learned:
             return Effect(self.data, Outcome.not_learned, note="no method learns this data set")
-        mine, other = (int(self._facts[method]["failed"]) for method in (first, second))
-        if mine or other:
-            note = f"failed cells: {mine} of {first}, {other} of {second}"
-            if mine == other:
+        first_failed, second_failed = (int(self._facts[x]["failed"]) for x in (first, second))
+        if first_failed or second_failed:
+            note = f"failed cells: {first_failed} of {first}, {second_failed} of {second}"
+            if first_failed == second_failed:
                 return Effect(self.data, Outcome.undecided, note=note)
-            outcome = Outcome.worse if mine > other else Outcome.better
+            outcome = Outcome.worse if first_failed > second_failed else Outcome.better
             return Effect(self.data, outcome, note=note)
         delta = self._plain.delta(first, second)
         if np.isnan(delta).all():
@@ -179,8 +179,10 @@ class OneDataSet:
         shared = ~np.isnan(delta) & ~np.isnan(perturbed)
         if not shared.any():
             return False
-        mean, moved = (float(self._plain.units(x, shared)[0].mean()) for x in (delta, perturbed))
-        return abs(moved - mean) > abs(mean + region)
+        mean, perturbed_mean = (
+            float(self._plain.units(x, shared)[0].mean()) for x in (delta, perturbed)
+        )
+        return abs(perturbed_mean - mean) > abs(mean + region)
 
 
 def unconverged(cells: pd.DataFrame, methods: Sequence[str], rules: Rules = RULES) -> str:
@@ -189,15 +191,15 @@ def unconverged(cells: pd.DataFrame, methods: Sequence[str], rules: Rules = RULE
     All conditions are on the last quarter of a run. A method has not converged if the median rise of its
     bound over cells exceeds the region. It is unstable at its rate if the bound of any cell falls by more
     than the region below an earlier value. It is not known to have converged if the bound of a cell lacks
-    two finite values. A method that is cut off at an earlier iteration (`AT` in its name) is not checked.
+    two finite values. A method cut off at an earlier moment, which its name tells, is not checked.
     """
     for method in methods:
-        mine = cells[(cells["method"] == method) & (cells["perturbation"] == 0)]
-        if AT in method or "bound_rise" not in mine:
+        runs = cells[(cells["method"] == method) & (cells["perturbation"] == 0)]
+        if MOMENT_SEPARATOR in method or "bound_rise" not in runs:
             continue
-        region = rules.threshold * MEASURES["elbo"].region_at(0.0, float(mine["n_bound"].mean()))
-        rise = float(mine["bound_rise"].median(skipna=False))
-        fall = float(mine["bound_fall"].max())
+        region = rules.threshold * MEASURES["elbo"].region_at(0.0, float(runs["n_bound"].mean()))
+        rise = float(runs["bound_rise"].median(skipna=False))
+        fall = float(runs["bound_fall"].max())
         if np.isnan(rise):
             why = "its bound lacks two finite values in the last quarter"
             return f"{method} is not known to have converged: {why}"
@@ -228,14 +230,14 @@ class _Wide:
     def __init__(
         self, cells: pd.DataFrame, name: str, replicates: Sequence[Replicate] | None = None
     ) -> None:
-        where = list(zip(*(cells[key] for key in REPLICATE), strict=True))
-        self.replicates = sorted(set(where)) if replicates is None else replicates
+        cell_replicates = list(zip(*(cells[key] for key in REPLICATE), strict=True))
+        self.replicates = sorted(set(cell_replicates)) if replicates is None else replicates
         rows = {replicate: row for row, replicate in enumerate(self.replicates)}
         self._columns = {
             str(method): np.full(len(rows), np.nan) for method in cells["method"].unique()
         }
         losses = loss(cells[name].to_numpy(dtype=float), MEASURES[name].better)
-        for method, replicate, value in zip(cells["method"], where, losses, strict=True):
+        for method, replicate, value in zip(cells["method"], cell_replicates, losses, strict=True):
             if replicate in rows:
                 self._columns[method][rows[replicate]] = value
         self._split = _numbered([(split_seed, fold) for split_seed, fold, _ in self.replicates])
@@ -249,14 +251,14 @@ class _Wide:
         """Return the difference of each replicate, positive in favour of `first`."""
         return np.asarray(self._columns[second] - self._columns[first])
 
-    def units(self, values: Floats, kept: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Return the means of the kept values over each split, and over each start."""
-        return _means(values[kept], self._split[kept]), _means(values[kept], self._start[kept])
+    def units(self, values: Floats, mask: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """Return the means of the masked values over each split, and over each start."""
+        return _means(values[mask], self._split[mask]), _means(values[mask], self._start[mask])
 
 
 def _numbered(labels: Sequence[Any]) -> npt.NDArray[np.int64]:
     """Return the position of each label among the sorted distinct labels."""
-    positions = {label: at for at, label in enumerate(sorted(set(labels)))}
+    positions = {label: index for index, label in enumerate(sorted(set(labels)))}
     return np.array([positions[label] for label in labels], dtype=np.int64)
 
 
@@ -278,10 +280,10 @@ def compare(
     every_run: bool = False,
 ) -> tuple[Effect, ...]:
     """Compare `first` with `second` on every data set, by `OneDataSet.effect` or `OneDataSet.every_run`."""
-    by = OneDataSet.every_run if every_run else OneDataSet.effect
+    effect = OneDataSet.every_run if every_run else OneDataSet.effect
     return tuple(
-        by(one, first, second, rules, no_worse=no_worse, converged=converged)
-        for one in data_sets(frame, measure)
+        effect(data_set, first, second, rules, no_worse=no_worse, converged=converged)
+        for data_set in data_sets(frame, measure)
     )
 
 
@@ -293,14 +295,14 @@ def data_sets(frame: pd.DataFrame, measure: str) -> list[OneDataSet]:
     ]
 
 
-def _settled(
+def _outcome_and_note(
     sample: Sample, splits: Floats, measure: Measure, region: float, no_worse: bool
 ) -> tuple[Outcome, str]:
     """Return the outcome and a note on it; `splits` has the mean difference of each split."""
-    says_of = says_no_worse if no_worse else says
-    outcome = says_of(*sample.interval, region)
+    judge = non_inferiority_outcome if no_worse else interval_outcome
+    outcome = judge(*sample.interval, region)
     if outcome == Outcome.undecided:
-        return outcome, would_decide(units_that_decide(sample, region, says_of), sample.unit)
+        return outcome, would_decide(units_that_decide(sample, region, judge), sample.unit)
     least = -region if no_worse else 0.0
     agree = bool((splits > least).all() or (splits < least).all())
     if measure.rows == "training" and outcome != Outcome.equal and not agree:

@@ -38,17 +38,17 @@ class Ranks(NamedTuple):
     """The ranks of several methods, and the number of data sets that they are averaged over."""
 
     data_sets: int
-    of: tuple[Rank, ...]  # one per method, in the order of the methods
+    by_method: tuple[Rank, ...]  # in the order of the methods
 
     def to_json(self) -> dict[str, Any]:
-        """Return the number of data sets, and the rank of each method, for JSON."""
-        return {"data_sets": self.data_sets, "methods": [rank._asdict() for rank in self.of]}
+        """Return the number of data sets and the rank of each method for JSON."""
+        return {"data_sets": self.data_sets, "methods": [x._asdict() for x in self.by_method]}
 
     @property
     def text(self) -> str:
         """All ranks on one line."""
-        listed = ", ".join(f"{rank.method} {rank.text}" for rank in self.of)
-        return f"average rank among {len(self.of)} methods on {self.data_sets} data sets: {listed}"
+        listed = ", ".join(f"{rank.method} {rank.text}" for rank in self.by_method)
+        return f"average rank among {len(self.by_method)} methods on {self.data_sets} data sets: {listed}"
 
 
 def average_ranks(
@@ -69,18 +69,18 @@ def average_ranks(
     methods = list(methods)
     plain = frame[(frame["perturbation"] == 0) & frame["method"].isin(methods)]
     values = plain[column].map(lambda value: loss(value, better)).where(plain["status"] == "ok")
-    of_set = values.groupby([plain["data"], plain["method"]])
-    means = of_set.agg(lambda losses: losses.mean(skipna=False)).unstack()
-    whole = of_set.size().unstack().reindex(columns=methods).notna().all(axis="columns")
-    means = means.reindex(columns=methods)[whole].dropna(how="all")
+    grouped = values.groupby([plain["data"], plain["method"]])
+    means = grouped.agg(lambda losses: losses.mean(skipna=False)).unstack()
+    complete = grouped.size().unstack().reindex(columns=methods).notna().all(axis="columns")
+    means = means.reindex(columns=methods)[complete].dropna(how="all")
     if len(means) < FEWEST or len(methods) < 2:
         return None
     ranks = means.rank(axis="columns", na_option="bottom").to_numpy()  # [sets, methods]
-    drawn = np.random.default_rng(0).integers(len(ranks), size=(RESAMPLES, len(ranks)))
+    resamples = np.random.default_rng(0).integers(len(ranks), size=(RESAMPLES, len(ranks)))
     tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    low, high = np.quantile(ranks[drawn].mean(axis=1), tails, axis=0)
+    low, high = np.quantile(ranks[resamples].mean(axis=1), tails, axis=0)
     rows = zip(methods, ranks.mean(axis=0), low, high, strict=True)
-    return Ranks(len(ranks), tuple(Rank(name, *map(float, of)) for name, *of in rows))
+    return Ranks(len(ranks), tuple(Rank(name, *map(float, numbers)) for name, *numbers in rows))
 
 
 def critical_difference(methods: int, data_sets: int) -> float:

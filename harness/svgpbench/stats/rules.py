@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-AT: Final = " @ "
+MOMENT_SEPARATOR: Final = " @ "
 """Separator between a method and the iteration, or the seconds, of its trace that a claim is about."""
 
 SECONDS: Final = " s"
-"""Suffix of a number of seconds after `AT`."""
+"""Suffix of a number of seconds after `MOMENT_SEPARATOR`."""
 
 TOLERANCES: Final = (0.05, 0.01, 0.001)
 """Shares of the distance from start to best within which a bound has converged. All three are tried."""

@@ -100,9 +100,9 @@ def _rebuilt(layout: dict[str, Any], like: Any, arrays: list[Any], ops: Ops) -> 
     if "device" in layout:
         return ops.asarray(arrays[layout["device"]])
     parts = layout["tuple"]
-    same = isinstance(like, tuple) and len(like) == len(parts)
-    likes = like if same else ((),) * len(parts)
+    same_length = isinstance(like, tuple) and len(like) == len(parts)
+    likes = like if same_length else ((),) * len(parts)
     rebuilt = [
         _rebuilt(part, like_part, arrays, ops) for part, like_part in zip(parts, likes, strict=True)
     ]
-    return type(like)(*rebuilt) if same and hasattr(like, "_fields") else tuple(rebuilt)
+    return type(like)(*rebuilt) if same_length and hasattr(like, "_fields") else tuple(rebuilt)

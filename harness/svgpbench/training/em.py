@@ -149,8 +149,8 @@ class Trainer:
         else:
             batch = self.batches.minibatches(s.m_steps, state.raw.inducing)
             run, scale = self.steps.m_phase_batches, self.scale
-        moved, adam = run(state.raw, state.prior, state.q, state.adam, batch, self.m_rate, scale)
-        return state._replace(**moved._asdict(), adam=adam)
+        tied, adam = run(state.raw, state.prior, state.q, state.adam, batch, self.m_rate, scale)
+        return state._replace(**tied._asdict(), adam=adam)
 
     def joint_phase(self, state: TrainState) -> TrainState:
         """Take one step of Adam on q and θ together, on one batch, from gradients at the old q and θ.
@@ -163,12 +163,12 @@ class Trainer:
         if self.settings.batch_size is None:
             batch = self.batches.full(raw.inducing)
             new_q = steps.e_phase(raw, steps.factor(raw, prior, batch), batch, q, rate, scale)
-            moved, adam = steps.m_phase(raw, prior, q, adam, batch, self.m_rate, scale)
+            tied, adam = steps.m_phase(raw, prior, q, adam, batch, self.m_rate, scale)
         else:
             batch = self.batches.minibatches(1, raw.inducing)
             new_q = steps.e_phase_batches(raw, prior, batch, q, rate, scale)
-            moved, adam = steps.m_phase_batches(raw, prior, q, adam, batch, self.m_rate, scale)
-        return state._replace(raw=moved.raw, prior=moved.prior, q=new_q, adam=adam)
+            tied, adam = steps.m_phase_batches(raw, prior, q, adam, batch, self.m_rate, scale)
+        return state._replace(raw=tied.raw, prior=tied.prior, q=new_q, adam=adam)
 
     def lbfgs_m_phase(self, state: TrainState) -> TrainState:
         """Take S iterations of L-BFGS, which is restarted in every phase because the objective changes."""
@@ -181,7 +181,7 @@ class Trainer:
             self.settings.m_steps,
             evaluations=evaluations,
         )
-        evaluated = state.evaluated + len(evaluations.known)
+        evaluated = state.evaluated + len(evaluations.stored)
         return state._replace(
             **self.steps.tied(raw, invariant, batch.X)._asdict(), evaluated=evaluated
         )
@@ -232,7 +232,10 @@ class Trainer:
             f = self.steps.factor(state.raw, state.prior, batch) if blocks is None else blocks
             return self._bound(state, f, chunks[0], scale)
         # Σ_chunks [ΣV − KL] counts the KL once per chunk; scale 0 gives −KL alone, the same for any chunk
-        zero, smallest = self.ops.asarray(np.float64(0.0)), min(chunks, key=lambda one: len(one.y))
+        zero, smallest = (
+            self.ops.asarray(np.float64(0.0)),
+            min(chunks, key=lambda chunk: len(chunk.y)),
+        )
         kls = []
         for share, points in parts:
             batch = smallest._replace(basis_points=points)
@@ -263,16 +266,16 @@ class Trainer:
 
     def step_control(self, state: TrainState) -> dict[str, int]:
         """Return the halvings of the E-step's rate so far, and the training rows with β < 0 if possible."""
-        out, count = {}, self.steps.negative_beta
+        columns, count = {}, self.steps.negative_beta
         halvings = [x for name, x in named_leaves(state.q) if name.endswith("halvings")]
         if halvings:
-            out["halvings"] = sum(int(self.ops.to_numpy(x)) for x in halvings)
+            columns["halvings"] = sum(int(self.ops.to_numpy(x)) for x in halvings)
         if not self.model.likelihood.log_concave:
-            out["negative_beta"] = sum(
+            columns["negative_beta"] = sum(
                 int(self.ops.to_numpy(count(state.raw, state.prior, state.q, batch)))
                 for batch in self.batches.evaluation(state.raw.inducing)
             )
-        return out
+        return columns
 
     def theta(self, state: TrainState) -> Theta:
         """Return the constrained θ on the host."""
@@ -313,8 +316,8 @@ class Trainer:
         def point(raw: Theta) -> None:
             nonlocal since
             state = self.finish_iteration(self.with_theta(self.state, raw), since)
-            known = evaluations.known
-            self.state = state._replace(evaluations=known, evaluated=len(known))
+            stored = evaluations.stored
+            self.state = state._replace(evaluations=stored, evaluated=len(stored))
             checkpoint.save(self.ops, self.state)
             if state.failed:
                 raise _StoppedError
@@ -329,11 +332,9 @@ class Trainer:
         try:
             if not self.state.iteration:
                 point(start)
-            climbed, objective = (
-                (s.em_iterations - 1) * s.m_steps,
-                self.collapsed_objective(self.state),
-            )
-            last = self.maximise(start, objective, climbed, on_iteration, evaluations)
+            total = (s.em_iterations - 1) * s.m_steps
+            objective = self.collapsed_objective(self.state)
+            last = self.maximise(start, objective, total, on_iteration, evaluations)
             while self.state.iteration < s.em_iterations:
                 point(last)
         except _StoppedError:

@@ -4,7 +4,7 @@ Each iteration draws a batch and adds up to N_Δ of its points to the basis, unt
 size. It then moves all parameters once, on that batch and at γ_t = γ₀/(1 + 0.1√t): q by the method's
 E-step, then θ and the basis by Adam.
 
-What the paper states (Sec. 4): N_m = 1024, N_Δ = 128, 2000 iterations; Adam with β₁ = 0.9, β₂ = 0.999;
+The paper states (Sec. 4): N_m = 1024, N_Δ = 128, 2000 iterations; Adam with β₁ = 0.9, β₂ = 0.999;
 γ₀ from {0.1, 0.01, 0.001}, picked by hand for each algorithm to improve the objective most in the first
 100 iterations (here by the full-data bound); lengthscales by the median trick on a batch (kernel.init =
 "median"); VLB and nMSE on held-out data, each output a separate regression and both figures averaged
@@ -120,10 +120,10 @@ class OnlineTrainer(Trainer):
         f = self.steps.factor(state.raw, state.prior, batch)
         state = state._replace(q=self.steps.e_phase(state.raw, f, batch, state.q, rate, self.scale))
         if self.settings.learn:
-            moved, adam = self.steps.m_phase(
+            tied, adam = self.steps.m_phase(
                 state.raw, state.prior, state.q, state.adam, batch, rate, self.scale
             )
-            state = state._replace(**moved._asdict(), adam=adam)
+            state = state._replace(**tied._asdict(), adam=adam)
         self.ops.sync((state.prior, state.q))
         seconds = state.seconds + (self.clock() - since)
         return state._replace(seconds=seconds, rng_states=self.batches.rng_states())

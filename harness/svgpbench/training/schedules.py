@@ -14,8 +14,8 @@ def rate_at(rate: float | LogLinear | Linear | Decay, iteration: int) -> float:
     """
     t = iteration - 1
     if isinstance(rate, LogLinear):
-        done = min(t / rate.steps, 1.0)
-        return float(rate.start * (rate.end / rate.start) ** done)
+        progress = min(t / rate.steps, 1.0)
+        return float(rate.start * (rate.end / rate.start) ** progress)
     if isinstance(rate, Linear):
         return min(rate.start + rate.increment * t, rate.end)
     if isinstance(rate, Decay):

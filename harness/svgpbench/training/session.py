@@ -1,4 +1,4 @@
-"""A method at its start on a backend: the assembly of model, θ, compiled steps and state that everybody uses.
+"""A session: a method on a backend with its model, θ, compiled steps and state.
 
 session = start_session(ops, model, method, theta, n=len(y))
 batch = session.batch(X, y)

@@ -150,17 +150,17 @@ def compile_steps(
     ) -> tuple[TiedState, AdamState]:
         fixed = invariant(raw, p, state)
 
-        def moved(raw: Theta, adam: AdamState, gradient: Tree) -> tuple[Theta, AdamState]:
+        def ascend(raw: Theta, adam: AdamState, gradient: Tree) -> tuple[Theta, AdamState]:
             parts, adam = adam_ascent(ops, adam, trainable_part(raw, learn), gradient, rate)
             return replace_trainable(raw, learn, parts), adam
 
         def by_adjoint(c: tuple[TiedState, AdamState], x: Tree) -> tuple[TiedState, AdamState]:
             tied, adam = c
-            raw, adam = moved(tied.raw, adam, m_step.by_adjoint(tied, batch_of(x), scale))
+            raw, adam = ascend(tied.raw, adam, m_step.by_adjoint(tied, batch_of(x), scale))
             return m_step.tied(raw, fixed, batch_of(x).X), adam
 
         def by_autodiff(c: tuple[Theta, AdamState], x: Tree) -> tuple[Theta, AdamState]:
-            return moved(*c, m_step.by_autodiff(c[0], fixed, batch_of(x), scale)[1])
+            return ascend(*c, m_step.by_autodiff(c[0], fixed, batch_of(x), scale)[1])
 
         if method.has_adjoint:
             return _fold(ops, by_adjoint, (TiedState(raw, p, state), adam), xs, m_steps)

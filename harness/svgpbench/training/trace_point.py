@@ -87,10 +87,10 @@ def expected_calibration_error(p: Floats, y: Floats) -> float:
     Confidence is the probability of the predicted class. Source: Guo et al. 2017, Eq. 3.
     """
     classes = p if p.ndim == 2 else np.stack([1.0 - p, p])
-    confidence, right = np.max(classes, axis=0), np.argmax(classes, axis=0) == y
+    confidence, is_correct = np.max(classes, axis=0), np.argmax(classes, axis=0) == y
     # bins (0, 1/15], (1/15, 2/15], …; rounding may carry a probability past 1
     bins = np.clip(np.nan_to_num(np.ceil(confidence * CALIBRATION_BINS)), 0, CALIBRATION_BINS)
-    gaps = np.bincount(bins.astype(int), weights=right - confidence)
+    gaps = np.bincount(bins.astype(int), weights=is_correct - confidence)
     return float(np.sum(np.abs(gaps)) / len(y))
 
 

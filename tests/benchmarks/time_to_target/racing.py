@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, LearningPlan, RatePair, Run
-from svgpbench.benchmarks.time_to_target.training import Resources, Trainer
+from svgpbench.benchmarks.time_to_target.training import PlanTrainer, Resources
 from svgpbench.benchmarks.timing.peers import Located, Peer
 
 FAKE = Contestant("fake", "m")
@@ -114,10 +114,10 @@ def run_of(plan: LearningPlan, contestant: Contestant = FAKE, **changes: Any) ->
 
 
 @contextmanager
-def fake_trainer(plan: LearningPlan, folder: Path, script: str = SCRIPT) -> Iterator[Trainer]:
+def fake_trainer(plan: LearningPlan, folder: Path, script: str = SCRIPT) -> Iterator[PlanTrainer]:
     """A trainer that has the fake peer."""
     path = folder / "script.py"
     path.write_text(script)
     located = Located(Peer("p", "p", (), path, {"m": "m"}, "P"), Path(sys.executable))
-    with Trainer(plan, Resources({"fake": located}, 1, ())) as trainer:
+    with PlanTrainer(plan, Resources({"fake": located}, 1, ())) as trainer:
         yield trainer

@@ -91,13 +91,13 @@ def test_a_comparison_is_run_recorded_resumed_and_shown_again(
 
     path.write_text("".join(lines[:-1]) + lines[-1][:60])  # killed in the middle of its last line
     again: list[Run] = []
-    real = training.Trainer.run
+    real = training.PlanTrainer.run
 
-    def seen(self: training.Trainer, run: Run) -> RunRecord:
+    def seen(self: training.PlanTrainer, run: Run) -> RunRecord:
         again.append(run)
         return real(self, run)
 
-    monkeypatch.setattr(training.Trainer, "run", seen)
+    monkeypatch.setattr(training.PlanTrainer, "run", seen)
     assert learn("--library", OURS)[0] == 0
     assert [(run.contestant.method, run.seed) for run in again] == [("t-svgp", 1)]
     shown = learn("--from-records")
@@ -112,12 +112,12 @@ def test_a_disturbed_run_is_made_again_and_the_least_disturbed_counts(
 ) -> None:
     # the search; two tries of seed 0, three of seed 1
     losses = iter([0.0, 0.3, 0.05, 0.5, 0.4, 0.6])
-    real = training.Trainer.run
+    real = training.PlanTrainer.run
 
-    def disturbed(self: training.Trainer, run: Run) -> RunRecord:
+    def disturbed(self: training.PlanTrainer, run: Run) -> RunRecord:
         return real(self, run)._replace(other_cores=next(losses))
 
-    monkeypatch.setattr(training.Trainer, "run", disturbed)
+    monkeypatch.setattr(training.PlanTrainer, "run", disturbed)
     code, out, err = learn("--library", OURS, "--max-other-cores", "0.1")
     assert code == 0 and next(losses, None) is None
     kept = records.read(tmp_path / "records")

@@ -16,7 +16,7 @@ from svgpbench.benchmarks.time_to_target import records
 from svgpbench.benchmarks.time_to_target.comparison import search
 from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, RatePair, read_plan
 from svgpbench.benchmarks.time_to_target.problems import Judge, minibatches, prepare_race
-from svgpbench.benchmarks.time_to_target.training import Resources, Trainer
+from svgpbench.benchmarks.time_to_target.training import PlanTrainer, Resources
 from svgpbench.benchmarks.timing.peers import SERVE, locate_peers, peer_python
 from svgpbench.config import LikelihoodConfig
 from svgpbench.errors import UserError
@@ -172,13 +172,13 @@ def test_the_committed_records_are_those_of_the_shipped_plan() -> None:
 @pytest.mark.parametrize("method", ["orth natgrad adam", "orth adam", "q-svgp adam"])
 def test_ours_trains_with_two_bases_and_any_variant(method: str) -> None:
     plan = tiny_plan(two_bases=(9, 4), iterations=30)
-    with Trainer(plan, Resources({}, 1, ())) as trainer:
+    with PlanTrainer(plan, Resources({}, 1, ())) as trainer:
         record = trainer.run(run_of(plan, Contestant(OURS, method), seconds=1e6))
     assert record.end == "done", record
     first, last = record.looks[0], record.last
     assert last is not None and last.iterations == 30 and last.nlpd is not None
     plain = tiny_plan(iterations=30)
-    with Trainer(plain, Resources({}, 1, ())) as trainer:
+    with PlanTrainer(plain, Resources({}, 1, ())) as trainer:
         alone = trainer.run(run_of(plain, Contestant(OURS, method), seconds=1e6))
     if method.startswith("orth"):
         assert (alone.end, alone.looks) == ("refused", ()) and "two_bases" in alone.message
@@ -193,8 +193,8 @@ def test_no_run_sees_a_test_label_and_no_test_row_is_trained_on() -> None:
     assert len(race.X_new) == 40
     assert not train & {row.tobytes() for row in race.X_new}
     assert race.arrays["y"].shape == race.arrays["X"].shape[:1]
-    assert len(race.of_run(RatePair(0.1, 0.1), search=True)["X_new"]) == 0
-    assert len(race.of_run(RatePair(0.1, 0.1), search=False)["X_new"]) == 40
+    assert len(race.run_arrays(RatePair(0.1, 0.1), search=True)["X_new"]) == 0
+    assert len(race.run_arrays(RatePair(0.1, 0.1), search=False)["X_new"]) == 40
     # of the labels, a run is handed those of the training part
     handed = {x.tobytes() for x in race.arrays.values() if isinstance(x, np.ndarray)}
     assert race.judge.y.tobytes() not in handed
@@ -267,7 +267,7 @@ def test_a_peer_learns_as_we_do(name: str, method: str, mode: str, ours: str, ap
     if peer_python(name) is None:
         pytest.skip(f"no environment of peer {name!r}: make peers makes it")
     plan = tiny_plan(iterations=4)
-    with Trainer(plan, Resources(locate_peers([name]), 1, ())) as trainer:
+    with PlanTrainer(plan, Resources(locate_peers([name]), 1, ())) as trainer:
         both = [
             trainer.run(run_of(plan, Contestant(OURS, ours), seconds=1e6)),
             trainer.run(run_of(plan, Contestant(name, method), mode=mode, seconds=1e6)),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from svgpbench.benchmarks.timing import SpeedReport, run_speed
-from svgpbench.benchmarks.timing.cases import HELD
+from svgpbench.benchmarks.timing.cases import HELD_STEPS
 from svgpbench.benchmarks.timing.floor import StepWork, least_seconds, spend, work_of
 from svgpbench.benchmarks.timing.floor_run import BLAS, add_floor, tiny_problem
 from svgpbench.benchmarks.timing.problems import SHAPES, make_problem
@@ -52,7 +52,7 @@ def test_work_of_held_steps_is_of_one_of_them() -> None:
     """W once a call; a step is left with one factor and one solve with W."""
     work = work_of(make_problem("tiny"), "t-svgp", "e_step_held")
     assert work.choleskys == M**3 // 3
-    assert work.solves == M**2 * b / HELD + M**2 * b + M**2
+    assert work.solves == M**2 * b / HELD_STEPS + M**2 * b + M**2
 
 
 RATES = Rates(products=100.0, choleskys=10.0, solves=20.0, cached=8.0, memory=4.0)

@@ -102,4 +102,4 @@ def test_a_process_that_has_ended_used_nothing_more() -> None:
     done = subprocess.Popen([sys.executable, "-c", "pass"])
     meter = Meter(done.pid)
     done.wait()
-    assert meter.read().own == 0.0
+    assert meter.read().worker == 0.0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from svgpbench.benchmarks.timing import compare, run_speed
-from svgpbench.benchmarks.timing.cases import HELD
+from svgpbench.benchmarks.timing.cases import HELD_STEPS
 from svgpbench.benchmarks.timing.meter import Load
 from svgpbench.benchmarks.timing.peers import Located
 from svgpbench.benchmarks.timing.peers.libraries import GPFLOW
@@ -130,7 +130,7 @@ def test_a_call_of_several_steps_is_told_a_step(run: Run) -> None:
     options = {"steps": ["e_step_held", "m_step"], "repeats": 1}
     report, _, _ = run(options=options, numpy={"seconds": [0.8]}, torch={"seconds": [0.8]})
     seconds = {(c.step, r.seconds) for c in report.cells for r in c.rounds}
-    assert seconds == {("e_step_held", (0.8 / HELD,)), ("m_step", (0.8,))}
+    assert seconds == {("e_step_held", (0.8 / HELD_STEPS,)), ("m_step", (0.8,))}
 
 
 @pytest.mark.parametrize(

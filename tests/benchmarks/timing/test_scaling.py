@@ -133,7 +133,7 @@ def test_planted_costs_of_rows_are_found() -> None:
     found = fit_affine(rows, [1e-3 + 2e-8 * b for b in rows])
     assert found == pytest.approx((1e-3, 2e-8), rel=1e-9)
     falling = fit_affine(rows, [3.0, 2.0, 1.0])
-    assert falling.each == 0.0 and falling.fixed > 0
+    assert falling.per_row == 0.0 and falling.fixed > 0
 
 
 def test_a_law_is_checked_at_the_largest_batch_which_it_has_not_seen() -> None:

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from svgpbench.benchmarks.timing import run_speed
-from svgpbench.benchmarks.timing.cases import HELD, STEPS, build_case, timed_method, usual_methods
+from svgpbench.benchmarks.timing.cases import (
+    HELD_STEPS,
+    STEPS,
+    build_case,
+    timed_method,
+    usual_methods,
+)
 from svgpbench.benchmarks.timing.compilations import compilations
 from svgpbench.benchmarks.timing.problems import (
     LATER,
@@ -113,7 +119,7 @@ def test_methods_of_natural_gradients_show_one_figure(ops: Ops, problem: TimedPr
 
 
 @pytest.mark.parametrize("method", USUAL)
-@pytest.mark.parametrize(("step", "count"), [("e_step", 1), ("e_step_held", HELD)])
+@pytest.mark.parametrize(("step", "count"), [("e_step", 1), ("e_step_held", HELD_STEPS)])
 def test_e_step_case_is_the_e_phase_of_training(
     ops: Ops, method: str, step: str, count: int
 ) -> None:

@@ -61,12 +61,12 @@ def test_a_computed_claim_comes_out_as_it_was_read(claim_id: str, tmp_path: Path
 
 def write() -> None:
     """Write what comes out now."""
-    from svgpbench.papers.precomputed import ahead
+    from svgpbench.papers.precomputed import precompute
 
     claims = list(computed_claims())
     papers = list({paper.name: paper for paper, _ in claims}.values())
     lines = ["# What each computed part of a claim comes to, and its figure; see the test beside."]
-    with ahead(papers, {claim.id for _, claim in claims}, lambda name: None) as given:
+    with precompute(papers, {claim.id for _, claim in claims}, lambda name: None) as given:
         for paper, claim in claims:
             (one,) = judge(paper, [claim], Path("none"), given.claim)
             lines.append(f"\n[{claim.id}]")

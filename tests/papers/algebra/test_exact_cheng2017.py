@@ -9,7 +9,7 @@ import pytest
 from svgpbench.papers import Claim, load_paper
 from svgpbench.papers.cheng2017.algebra import CLAIMS
 from svgpbench.papers.evidence.records import Computation, compute
-from svgpbench.papers.predicates.computations import Computed
+from svgpbench.papers.predicates.computations import ComputedPart
 
 COMPUTED = [name for name in CLAIMS if "/" not in name]
 
@@ -30,7 +30,7 @@ def claim_of(name: str) -> Claim:
 @pytest.mark.parametrize("claim", COMPUTED)
 def test_every_check_is_part_of_the_claim(claim: str) -> None:
     parts = claim_of(claim).parts
-    named = {check for part in parts if isinstance(part, Computed) for check in part.checks}
+    named = {check for part in parts if isinstance(part, ComputedPart) for check in part.checks}
     assert set(computation(claim).frame["check"]) == named
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from svgpbench.papers.salimbeni2018.algebra.surface import Surface, problem
+from svgpbench.papers.salimbeni2018.algebra.surface import Surface, random_problem
 
 
 def test_hessians_are_the_gaussian_bounds_own_in_the_mean() -> None:
     """K⁻¹ + AAᵀ/σ² in m, at each of several points."""
-    of = Surface("COUPLED", "gaussian", problem(0))
+    of = Surface("COUPLED", "gaussian", random_problem(0))
     points = of.random_points(np.random.default_rng(0), 3)
     W, M = of.blocks.W[0], of.lengths[0]
     noise = float(of.model.likelihood.initial_parameters().noise_variance)

@@ -15,18 +15,14 @@ AXES = axes()
 
 
 class Timed:
-    """A step from the same start at every call, its result awaited."""
+    """Step that starts from the same state at every call. A call waits for the result."""
 
     param_names: ClassVar = ["backend", "method", "problem", "dtype", "device"]
     params: ClassVar = [AXES[name] for name in param_names]
     timeout = 600  # XLA may compile for minutes
     warmup_time = 0  # `setup` has warmed
     rounds = 2
-    repeat = (
-        5,
-        200,
-        5.0,
-    )  # fewest and most samples of a round, of a call each, and seconds for them
+    repeat = (5, 200, 5.0)  # least and most samples of one call per round, and their total seconds
     step = ""
 
     def setup_cache(self) -> None:
@@ -38,7 +34,7 @@ class Timed:
 
 
 class EStep(Timed):
-    """K(Z, Z) and its Cholesky factor inside."""
+    """E-step that computes K(Z, Z) and its Cholesky factor."""
 
     step = "e_step"
 
@@ -48,7 +44,7 @@ class EStep(Timed):
 
 
 class EStepHeld(Timed):
-    """θ stands still: K(Z, Z), its factor and W are computed once."""
+    """E-steps at a fixed θ, which compute K(Z, Z), its factor and W once."""
 
     step = "e_step_held"
 
@@ -58,7 +54,7 @@ class EStepHeld(Timed):
 
 
 class MStep(Timed):
-    """Value, gradient, Adam, and what ties q to θ."""
+    """M-step: bound, gradient, Adam, and the change of q with θ."""
 
     step = "m_step"
 
@@ -68,7 +64,7 @@ class MStep(Timed):
 
 
 class EMStep(Timed):
-    """An iteration of training as it runs on and on."""
+    """EM iteration in the middle of training."""
 
     step = "em_step"
 
@@ -78,7 +74,7 @@ class EMStep(Timed):
 
 
 class Predict(Timed):
-    """K(Z, Z) and its Cholesky factor inside."""
+    """Prediction, with K(Z, Z) and its Cholesky factor."""
 
     step = "predict"
 

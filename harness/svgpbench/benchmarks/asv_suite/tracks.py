@@ -14,7 +14,7 @@ AXES = axes()
 
 
 class Tracked:
-    """A step's numbers, from a process that does nothing else."""
+    """Cost of a step, measured in a process that does nothing else."""
 
     param_names: ClassVar = ["backend", "method", "problem", "step", "dtype", "device"]
     params: ClassVar = [AXES[name] for name in param_names]
@@ -33,7 +33,7 @@ class Tracked:
 
 
 class FirstCall(Tracked):
-    """What a short run waits for."""
+    """Seconds of the first call, for which a short run waits."""
 
     unit = "seconds"
 
@@ -43,7 +43,7 @@ class FirstCall(Tracked):
 
 
 class Recompiles(Tracked):
-    """A step whose shapes stay is compiled at its first call."""
+    """Compilations after the first calls: 0, as the shapes of a step do not change."""
 
     unit = "compilations"
 
@@ -57,7 +57,7 @@ class Recompiles(Tracked):
 
 
 class Peak(Tracked):
-    """Memory of the whole process, imports included."""
+    """Peak memory of the whole process, imports included."""
 
     def peakmem_step(self, *_: str) -> None:
         """Calls of the step."""
@@ -65,7 +65,7 @@ class Peak(Tracked):
 
 
 class BeyondImport(Tracked):
-    """Memory of the step alone."""
+    """Peak memory of the process beyond the import of its framework."""
 
     unit = "bytes"
 
@@ -73,11 +73,11 @@ class BeyondImport(Tracked):
         self, backend: str, method: str, problem: str, step: str, dtype: str, device: str
     ) -> int:
         """Peak of a fresh process less what it holds once the framework is imported."""
-        return step_memory(backend, method, problem, step, threads(), dtype, device).beyond
+        return step_memory(backend, method, problem, step, threads(), dtype, device).growth
 
 
 class FloorRatio(Tracked):
-    """How far above its arithmetic a step is, on this machine: less than a time depends on the machine."""
+    """Time of a step divided by that of its arithmetic, which depends less on the machine than a time."""
 
     unit = "times the floor"
 

@@ -30,7 +30,7 @@ class FittedSlope(NamedTuple):
     slope: float
     low: float
     high: float
-    of: int  # number of points
+    points: int
 
 
 def fit_slope(x: Sequence[float], y: Sequence[float]) -> FittedSlope:
@@ -54,7 +54,7 @@ class FittedExponent(NamedTuple):
 
 def exponents_of(report: ScalingReport) -> list[FittedExponent]:
     """Return one exponent per ladder that has at least three rungs with a time."""
-    found = []
+    exponents = []
     for step in dict.fromkeys(cell.step for cell in report.speed.cells):
         for axis in report.speed.settings["axes"]:
             ladder = report.ladder(axis, step)
@@ -64,19 +64,19 @@ def exponents_of(report: ScalingReport) -> list[FittedExponent]:
             seconds = [times.median for _, cell in ladder if (times := cell.times())]
             flops = [cell.work.flops for _, cell in ladder if cell.work]
             measured, counted = fit_slope(sizes, seconds), fit_slope(sizes, flops)
-            found.append(FittedExponent(step, axis, sizes, measured, counted))
-    return found
+            exponents.append(FittedExponent(step, axis, sizes, measured, counted))
+    return exponents
 
 
 class Affine(NamedTuple):
-    """Cost of a step as a function of b rows: `fixed + each · b`."""
+    """Cost of a step as a function of b rows: `fixed + per_row · b`."""
 
     fixed: float
-    each: float
+    per_row: float
 
-    def at(self, b: float) -> float:
+    def cost(self, b: float) -> float:
         """Return the cost of b rows."""
-        return self.fixed + self.each * b
+        return self.fixed + self.per_row * b
 
 
 def fit_affine(rows: Sequence[float], values: Sequence[float]) -> Affine:
@@ -84,8 +84,8 @@ def fit_affine(rows: Sequence[float], values: Sequence[float]) -> Affine:
     y = np.asarray(values, dtype=np.float64)
     design = np.stack([np.ones(len(y)), np.asarray(rows, dtype=np.float64)], axis=1) / y[:, None]
     scale = np.linalg.norm(design, axis=0)  # equal scales, as a row may cost 1e-9 of the fixed part
-    found, _ = nnls(design / scale, np.ones(len(y)))
-    return Affine(*(float(x) for x in found / scale))
+    coefficients, _ = nnls(design / scale, np.ones(len(y)))
+    return Affine(*(float(x) for x in coefficients / scale))
 
 
 class Check(NamedTuple):
@@ -109,7 +109,7 @@ class Law(NamedTuple):
 
 def laws_of(report: ScalingReport) -> list[Law]:
     """Return one law per step with at least four rungs of b; the check holds one out."""
-    found = []
+    laws = []
     for step in dict.fromkeys(cell.step for cell in report.speed.cells):
         ladder = report.ladder("b", step)
         if len(ladder) <= FEWEST:
@@ -120,15 +120,15 @@ def laws_of(report: ScalingReport) -> list[Law]:
         growth = [float(max(m.growth, 1)) for m in memory]
         flops = [cell.work.flops for _, cell in ladder if cell.work]
         check = Check(rows[-1], _held_out(rows, seconds), _held_out(rows, growth))
-        laws = [fit_affine(rows, values) for values in (seconds, growth, flops)]
+        costs = [fit_affine(rows, values) for values in (seconds, growth, flops)]
         before = max(m.before for m in memory)
-        found.append(Law(step, laws[0], laws[1], laws[2], before, check))
-    return found
+        laws.append(Law(step, costs[0], costs[1], costs[2], before, check))
+    return laws
 
 
 def _held_out(rows: Sequence[float], values: Sequence[float]) -> float:
     """Return the relative error at the last value, predicted from the others."""
-    return fit_affine(rows[:-1], values[:-1]).at(rows[-1]) / values[-1] - 1.0
+    return fit_affine(rows[:-1], values[:-1]).cost(rows[-1]) / values[-1] - 1.0
 
 
 class PredictedCost(NamedTuple):
@@ -153,9 +153,9 @@ def predict(law: Law, centre: Shape, N: int, workers: int, network: float) -> Pr
     data = NUMBER * shard * (centre.D + 1)
     return PredictedCost(
         workers=workers,
-        seconds=law.seconds.at(shard) + rounds * reduced / network,
-        flops=workers * law.flops.fixed + law.flops.each * N,
-        bytes_a_worker=law.before + law.growth.at(centre.b) + data + 2 * reduced,
+        seconds=law.seconds.cost(shard) + rounds * reduced / network,
+        flops=workers * law.flops.fixed + law.flops.per_row * N,
+        bytes_a_worker=law.before + law.growth.cost(centre.b) + data + 2 * reduced,
         reduced_bytes=reduced if workers > 1 else 0,
         rounds=rounds,
     )

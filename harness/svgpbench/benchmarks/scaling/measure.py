@@ -70,8 +70,8 @@ class ScalingReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return all that `svgpbench speed` records, with the shapes and the memory in bytes."""
-        found: dict[str, Any] = json_value({**vars(self), "speed": self.speed.to_json()})
-        return found
+        values: dict[str, Any] = json_value({**vars(self), "speed": self.speed.to_json()})
+        return values
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> ScalingReport:
@@ -79,14 +79,14 @@ class ScalingReport:
 
         Raises `ValueError`, `TypeError` or `KeyError` for anything else.
         """
-        said = {**record, **record["speed"]["settings"]}
-        kept = _Kept.model_validate_json(json.dumps(said, allow_nan=False), strict=True)
-        report = cls(kept.centre, kept.shapes, SpeedReport.from_json(record["speed"]), kept.memory)
+        values = {**record, **record["speed"]["settings"]}
+        form = _ReportForm.model_validate_json(json.dumps(values, allow_nan=False), strict=True)
+        report = cls(form.centre, form.shapes, SpeedReport.from_json(record["speed"]), form.memory)
         _refuse_gaps(report)
         return report
 
 
-class _Kept(BaseModel, extra="ignore"):
+class _ReportForm(BaseModel, extra="ignore"):
     """Form of a record, except for the report of times."""
 
     centre: Shape
@@ -107,8 +107,8 @@ def _refuse_gaps(report: ScalingReport) -> None:
     for cell in cells:
         if cell.error or cell.times() is None:
             continue
-        of = report.memory.get(cell.problem, {})
-        if cell.problem not in report.shapes or cell.step not in of or cell.work is None:
+        memory = report.memory.get(cell.problem, {})
+        if cell.problem not in report.shapes or cell.step not in memory or cell.work is None:
             raise ValueError("a time without its shape, its memory or its work")
 
 
@@ -120,26 +120,26 @@ def rungs(centre: Shape, axes: Sequence[str], count: int) -> dict[str, Shape]:
     """
     if count < 3:
         raise UserError(f"--rungs {count}: a slope and its interval need at least 3")
-    known = {shape.likelihood for shape in SHAPES.values()}
-    if centre.likelihood not in known:
-        raise unknown("likelihood of scaling", centre.likelihood, known)
-    found = {title_of(centre): centre}
+    likelihoods = {shape.likelihood for shape in SHAPES.values()}
+    if centre.likelihood not in likelihoods:
+        raise unknown("likelihood of scaling", centre.likelihood, likelihoods)
+    shapes = {title_of(centre): centre}
     for axis in axes:
         if axis not in AXES:
             raise unknown("axis of scaling", axis, AXES)
         if axis == "P" and centre.classes == 1:
             raise UserError(f"axis P: {centre.likelihood} has one latent function; take softmax")
         middle = getattr(centre, AXES[axis])
-        for place in range(count):
-            size = round(middle * RATIO ** (place - count // 2))
+        for rung in range(count):
+            size = round(middle * RATIO ** (rung - count // 2))
             shape = centre._replace(**{AXES[axis]: size})
             if size < 1 or shape.b > shape.n:
                 raise UserError(
                     f"axis {axis} from {middle}: {title_of(shape)} cannot be; "
                     "a size is at least 1 and a batch no more than the data"
                 )
-            found.setdefault(title_of(shape), shape)
-    return found
+            shapes.setdefault(title_of(shape), shape)
+    return shapes
 
 
 def title_of(shape: Shape) -> str:

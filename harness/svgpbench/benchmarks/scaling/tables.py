@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from svgpbench.benchmarks.scaling.laws import FittedSlope, exponents_of, laws_of, predict
+from svgpbench.benchmarks.scaling.laws import exponents_of, laws_of, predict
 from svgpbench.benchmarks.scaling.measure import ScalingReport
 from svgpbench.output.number_formats import milliseconds
 from svgpbench.output.table import Column, Table, number
@@ -13,24 +13,23 @@ from svgpbench.output.table import Column, Table, number
 def exponent_table(report: ScalingReport) -> Table:
     """Return a table of the exponents of measured times, next to those of counted FLOPs."""
     rows = []
-    for found in exponents_of(report):
-        ends = [cell.times() for _, cell in report.ladder(found.axis, found.step)]
+    for exponent in exponents_of(report):
+        ends = [cell.times() for _, cell in report.ladder(exponent.axis, exponent.step)]
         first, last = (milliseconds(x.median) if x else "" for x in (ends[0], ends[-1]))
         rows.append(
             [
-                *(found.step, found.axis, f"{found.sizes[0]}–{found.sizes[-1]}", f"{first}–{last}"),
-                *(found.measured.slope, found.measured, found.counted.slope),
+                *(exponent.step, exponent.axis),
+                *(f"{exponent.sizes[0]}–{exponent.sizes[-1]}", f"{first}–{last}"),
+                *(exponent.measured.slope, exponent.measured, exponent.counted.slope),
             ]
         )
     columns = (
         *(Column("step", wrap=False), Column("in"), number("sizes"), number("milliseconds")),
-        *(number("exponent", ".2f"), number("95 %", _interval), number("counted", ".2f")),
+        number("exponent", ".2f"),
+        number("95 %", lambda slope: f"{slope.low:.2f} to {slope.high:.2f}"),
+        number("counted", ".2f"),
     )
     return Table(columns, rows, "How steps grow")
-
-
-def _interval(slope: FittedSlope) -> str:
-    return f"{slope.low:.2f} to {slope.high:.2f}"
 
 
 def prediction_table(
@@ -40,11 +39,11 @@ def prediction_table(
     rows = []
     for law in laws_of(report):
         for k in workers:
-            found = predict(law, report.centre, N, k, network)
+            cost = predict(law, report.centre, N, k, network)
             rows.append(
                 [
-                    *(law.step, k, found.seconds, found.flops / 1e15),
-                    *(found.bytes_a_worker / 1e9, found.reduced_bytes / 1e6, found.rounds),
+                    *(law.step, k, cost.seconds, cost.flops / 1e15),
+                    *(cost.bytes_a_worker / 1e9, cost.reduced_bytes / 1e6, cost.rounds),
                 ]
             )
     columns = (

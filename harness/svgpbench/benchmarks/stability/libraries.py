@@ -39,32 +39,32 @@ def title(library: str, method: str) -> str:
     return LIBRARIES[library].methods[method]
 
 
-def chosen(kind: str, wanted: Iterable[str] | None, known: Iterable[str]) -> list[str]:
-    """Return the wanted names, or all known ones by default. Raises `UserError` for an unknown name."""
-    names = list(known)
-    for name in wanted or ():
-        if name not in names:
-            raise unknown(kind, name, names)
-    return list(dict.fromkeys(wanted)) if wanted else names
+def select(kind: str, names: Iterable[str] | None, valid_names: Iterable[str]) -> list[str]:
+    """Return `names`, or all valid names by default. Raises `UserError` for an unknown name."""
+    valid = list(valid_names)
+    for name in names or ():
+        if name not in valid:
+            raise unknown(kind, name, valid)
+    return list(dict.fromkeys(names)) if names else valid
 
 
 def locate_libraries(
-    wanted: Iterable[str] | None, pythons: Mapping[str, str], backend: str
+    names: Iterable[str] | None, pythons: Mapping[str, str], backend: str
 ) -> dict[str, Path]:
-    """Return the checked Python of each library; `wanted=None` means ours and the installed peers.
+    """Return the checked Python of each library. Without `names`: svgpbench and the installed peers.
 
-    A peer that is wanted by name but not installed gets an environment. Raises `UserError` for an unknown
+    A named peer that is not installed gets an environment. Raises `UserError` for an unknown
     library, a Python that is missing or lacks its library, and a backend of ours that cannot run.
     """
     for name in pythons:
-        chosen("library", [name], LIBRARIES)
-    found = {}
-    for name in chosen("library", wanted, LIBRARIES):
+        select("library", [name], LIBRARIES)
+    paths = {}
+    for name in select("library", names, LIBRARIES):
         if name == OURS:
             check_backend(backend)
-            found[name] = Path(sys.executable)
+            paths[name] = Path(sys.executable)
         elif name in pythons:
-            found[name] = check_python(load(PEERS, name), pythons[name], "--python")
-        elif wanted or peer_python(name):
-            found[name] = locate_peers([name])[name].python
-    return found
+            paths[name] = check_python(load(PEERS, name), pythons[name], "--python")
+        elif names or peer_python(name):
+            paths[name] = locate_peers([name])[name].python
+    return paths

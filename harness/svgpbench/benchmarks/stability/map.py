@@ -58,27 +58,26 @@ def words(record: StabilityRecord | None) -> str:
 def tables(plan: StabilityPlan, ended: Mapping[StabilityCell, StabilityRecord]) -> Iterator[Table]:
     """Yield one table per problem that has records. The cells are those of `words`."""
     for problem in plan.problems:
-        found = rows(ended, problem)
-        if not found:
-            continue
         values = [
-            [title(*row), *(words(_at(plan, ended, problem, row, x)) for x in _points(plan))]
-            for row in found
+            [title(*row), *map(words, _records_of(plan, ended, problem, row))]
+            for row in rows(ended, problem)
         ]
+        if not values:
+            continue
         header = [Column(f"{AXES[axis]} {text}") for axis, text, _ in columns(plan)]
         yield Table(
             [Column("method", wrap=False), *header], values, f"{problem}, {plan.steps} steps"
         )
 
 
-def _at(
-    plan: StabilityPlan,
-    ended: Mapping[StabilityCell, StabilityRecord],
-    problem: str,
-    row: Row,
-    point: AxisPoint,
-) -> StabilityRecord | None:
-    return ended.get(StabilityCell(problem, *row, point, plan.steps, plan.seed))
+def _records_of(
+    plan: StabilityPlan, ended: Mapping[StabilityCell, StabilityRecord], problem: str, row: Row
+) -> list[StabilityRecord | None]:
+    """Return the record of a row in every column, or None where there is none."""
+    return [
+        ended.get(StabilityCell(problem, *row, point, plan.steps, plan.seed))
+        for _, _, point in columns(plan)
+    ]
 
 
 def draw_map(
@@ -91,17 +90,14 @@ def draw_map(
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    found = {problem: rows(ended, problem) for problem in plan.problems}
-    found = {problem: names for problem, names in found.items() if names}
-    heights = [len(names) for names in found.values()]
-    width, height = 0.72 * len(list(columns(plan))) + 2.2, 0.42 * sum(heights) + 1.1 * len(found)
+    methods = {problem: names for problem in plan.problems if (names := rows(ended, problem))}
+    heights = [len(names) for names in methods.values()]
+    width, height = 0.72 * len(list(columns(plan))) + 2.2, 0.42 * sum(heights) + 1.1 * len(methods)
     figure = Figure((width, height), layout="constrained")
-    axes = figure.subplots(len(found), 1, height_ratios=heights, squeeze=False)[:, 0]
-    for ax, (problem, names) in zip(axes, found.items(), strict=True):
+    axes = figure.subplots(len(methods), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for ax, (problem, names) in zip(axes, methods.items(), strict=True):
         ax.set_title(problem, loc="left", fontsize=10, pad=26)
-        _draw_rows(
-            ax, plan, [[_at(plan, ended, problem, row, p) for p in _points(plan)] for row in names]
-        )
+        _draw_rows(ax, plan, [_records_of(plan, ended, problem, row) for row in names])
         ax.set_yticks(range(len(names)), [title(*row) for row in names], fontsize=8)
     ends = {record.end for record in ended.values()}
     handles = [Patch(color=colour, label=end) for end, colour in COLOURS.items() if end in ends]
@@ -114,41 +110,36 @@ def draw_map(
         raise UserError(f"{out} cannot be written ({error.strerror})") from None
 
 
-def _points(plan: StabilityPlan) -> list[AxisPoint]:
-    return [point for _, _, point in columns(plan)]
-
-
 def _draw_rows(ax: Any, plan: StabilityPlan, grid: list[list[StabilityRecord | None]]) -> None:
-    """Draw the cells of one problem as boxes, with names of axes above and values below."""
+    """Draw the cells of one problem as boxes, with names of axes above and values below.
+
+    A box has the bound per datum of a run that completed, or the step and the cause of a failure.
+    """
     from matplotlib.patches import Rectangle
 
-    places, last = [-1.35], ""
+    positions, last_axis = [-1.35], ""
     for axis, _, _ in columns(plan):
-        places.append(places[-1] + (1.0 if axis == last else 1.35))  # a gap before a new axis
-        if axis != last:
-            ax.text(places[-1] - 0.45, -0.95, AXES[axis], fontsize=8, va="bottom", weight="bold")
-        last = axis
-    places = places[1:]
-    for y, line in enumerate(grid):
-        for x, point, record in zip(places, _points(plan), line, strict=True):
+        # a gap before a new axis
+        positions.append(positions[-1] + (1.0 if axis == last_axis else 1.35))
+        if axis != last_axis:
+            ax.text(positions[-1] - 0.45, -0.95, AXES[axis], fontsize=8, va="bottom", weight="bold")
+        last_axis = axis
+    positions = positions[1:]
+    for y, records_of_row in enumerate(grid):
+        for x, (_, _, point), record in zip(positions, columns(plan), records_of_row, strict=True):
             if record is None:
                 continue
-            colour, edge = COLOURS.get(record.end, NO_VERDICT), "white"
-            if point == plan.centre:
-                edge = "black"
+            colour = COLOURS.get(record.end, NO_VERDICT)
+            edge = "black" if point == plan.centre else "white"
             ax.add_patch(
                 Rectangle((x - 0.47, y - 0.45), 0.94, 0.9, facecolor=colour, edgecolor=edge)
             )
-            ax.text(x, y, _letters(record), ha="center", va="center", fontsize=6.5)
-    ax.set_xlim(-0.8, places[-1] + 0.6)
+            text = f"step {record.step}\n{SHORT.get(record.end, record.end)}"
+            if record.lived:
+                text = f"{record.bound_a_datum:.3g}"
+            ax.text(x, y, text, ha="center", va="center", fontsize=6.5)
+    ax.set_xlim(-0.8, positions[-1] + 0.6)
     ax.set_ylim(len(grid) - 0.4, -0.6)
-    ax.set_xticks(places, [text for _, text, _ in columns(plan)], fontsize=7)
+    ax.set_xticks(positions, [text for _, text, _ in columns(plan)], fontsize=7)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-
-
-def _letters(record: StabilityRecord) -> str:
-    """Return the text of a cell: the bound per datum if it completed, else the step and the cause."""
-    if record.lived:
-        return f"{record.bound_a_datum:.3g}"
-    return f"step {record.step}\n{SHORT.get(record.end, record.end)}"

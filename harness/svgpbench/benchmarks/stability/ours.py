@@ -29,7 +29,7 @@ def start(threads: int) -> None:
     """Do nothing: threads are set before this process starts, and by the run for its backend."""
 
 
-class NaturalGradientRun:
+class SessionWalker:
     """E-steps of one of our methods at a fixed θ, from q = p."""
 
     def __init__(self, arrays: dict[str, Any], request: dict[str, Any]) -> None:
@@ -82,4 +82,4 @@ class NaturalGradientRun:
         return self.ops.to_numpy(self.session.marginals(X)[1])
 
 
-natural_gradient_run = NaturalGradientRun
+natural_gradient_run = SessionWalker

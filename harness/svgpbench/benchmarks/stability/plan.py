@@ -70,9 +70,9 @@ class StabilityPlan(Strict):
     @property
     def points(self) -> tuple[AxisPoint, ...]:
         """All points: the centre, then the first value of every cut, the second of every cut, and so on."""
-        turns = zip_longest(*([(axis, value) for value in values] for axis, values in self.cuts))
-        in_turn = [cut for turn in turns for cut in turn if cut is not None]
-        return (self.centre, *(self.centre.model_copy(update=dict([cut])) for cut in in_turn))
+        rounds = zip_longest(*([{axis: value} for value in values] for axis, values in self.cuts))
+        cuts = [cut for of_round in rounds for cut in of_round if cut is not None]
+        return (self.centre, *(self.centre.model_copy(update=cut) for cut in cuts))
 
     @property
     def most_inducing(self) -> int:
@@ -106,8 +106,14 @@ class StabilityCell(NamedTuple):
 
     def key(self) -> dict[str, Any]:
         """Return the fields of a record that identify the cell."""
-        of_cell = {"problem": self.problem, "library": self.library, "method": self.method}
-        return {**of_cell, **self.point.model_dump(), "steps": self.steps, "seed": self.seed}
+        return {
+            "problem": self.problem,
+            "library": self.library,
+            "method": self.method,
+            **self.point.model_dump(),
+            "steps": self.steps,
+            "seed": self.seed,
+        }
 
 
 def read_plan(path: Path = SHIPPED) -> StabilityPlan:
@@ -126,8 +132,8 @@ def read_as(kind: type[AnyPlan], path: Path) -> AnyPlan:
         return kind.model_validate(_tuples(declared))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UserError(f"plan {path}: {where}: {first['msg']}") from None
+        key = ".".join(map(str, first["loc"]))
+        raise UserError(f"plan {path}: {key}: {first['msg']}") from None
 
 
 def _tuples(value: Any) -> Any:

@@ -60,8 +60,10 @@ def stopped_short(record: StabilityRecord, limit_s: float) -> bool:
 
 def append(folder: Path, record: StabilityRecord) -> None:
     """Append a record to its library's file. Raises `UserError` if it cannot be written."""
-    facts = {k: v for k, v in record._asdict().items() if k != "cell" and v not in (None, "", ())}
-    append_line(folder / f"{record.cell.library}.jsonl", {**record.cell.key(), **facts})
+    facts = record._asdict()
+    del facts["cell"]
+    filled = {name: value for name, value in facts.items() if value not in (None, "", ())}
+    append_line(folder / f"{record.cell.library}.jsonl", record.cell.key() | filled)
 
 
 def append_line(path: Path, content: dict[str, Any]) -> None:
@@ -70,18 +72,15 @@ def append_line(path: Path, content: dict[str, Any]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab+") as file:
-            if file.tell() and not _ends_a_line(file):
-                line = "\n" + line  # the last line is incomplete, as its writer was stopped
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    line = "\n" + line  # the last line is incomplete, as its writer was stopped
             file.write(line.encode())
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from error
-
-
-def _ends_a_line(file: Any) -> bool:
-    file.seek(-1, os.SEEK_END)
-    return bool(file.read(1) == b"\n")
 
 
 def read(folder: Path) -> dict[StabilityCell, StabilityRecord]:
@@ -95,24 +94,22 @@ def read_lines(folder: Path) -> Iterator[dict[str, Any]]:
     Raises `UserError` if a file cannot be read.
     """
     for path in sorted(folder.glob("*.jsonl")):
-        for line in _text(path).splitlines():
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {error.strerror}") from None
+        for line in text.splitlines():
             with suppress(ValueError, RecursionError):
                 content = json.loads(line)
                 if isinstance(content, dict):
                     yield content
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
-
-
 _FORM = TypeAdapter(StabilityRecord)
 
 
 def _parsed(facts: dict[str, Any]) -> Iterator[StabilityRecord]:
+    """Yield the record of a line, or nothing if the line is no valid record."""
     try:
         point = AxisPoint(**{axis: facts.pop(axis) for axis in AxisPoint.model_fields})
         cell = StabilityCell(

@@ -55,7 +55,7 @@ def run_cells(
     Raises `UserError` for a problem that cannot be made and for a record that cannot be written.
     """
     cells = list(cells)
-    known = {
+    finished = {
         c: r for c, r in records.read(results).items() if not records.stopped_short(r, limit_s)
     }
     with tempfile.TemporaryDirectory() as folder:
@@ -66,17 +66,17 @@ def run_cells(
                 save_arrays(make_arrays(plan, cell.problem, cell.seed), path)
             record = run_cell(plan, cell, pythons[cell.library], path, limit_s, threads)
             records.append(results, record)
-            known[cell] = record
+            finished[cell] = record
             on_end(record)
 
         for cell in cells:
-            if cell not in known:
+            if cell not in finished:
                 run(cell)
         for row in dict.fromkeys((cell.problem, cell.library, cell.method) for cell in cells):
-            while another := towards_the_largest_rate(
-                plan, row, {walked: record.lived for walked, record in known.items()}
+            while next_cell := towards_the_largest_rate(
+                plan, row, {cell: record.lived for cell, record in finished.items()}
             ):
-                run(another)
+                run(next_cell)
 
 
 def run_cell(

@@ -39,7 +39,12 @@ def compare(
     """Return all entries of a problem. Seeds are the outer loop, so that contestants run side by side."""
     entries = [search(plan, problem, contestant, execute) for contestant in contestants]
     for seed in plan.seeds:
-        entries = [_trained(plan, problem, entry, seed, execute) for entry in entries]
+        for index, entry in enumerate(entries):
+            if entry.choice is None:
+                continue
+            record = execute(_run(plan, problem, entry.contestant, *entry.choice, seed=seed))
+            if record is not None:
+                entries[index] = entry._replace(trained=(*entry.trained, record))
     return entries
 
 
@@ -48,20 +53,20 @@ def search(
 ) -> ContestantRuns:
     """Search the rates of a contestant: all modes at the first rates, then the fastest mode at the others."""
     first, *others = plan.problems[problem].grid
-    asked = plan.backends if contestant.library == OURS else ("",)
+    modes = plan.backends if contestant.library == OURS else ("",)
 
-    def made(runs: Iterable[tuple[str, RatePair]]) -> list[RunRecord]:
-        found = [execute(_run(plan, problem, contestant, *one, search=True)) for one in runs]
-        return [record for record in found if record is not None]
+    def execute_all(choices: Iterable[tuple[str, RatePair]]) -> list[RunRecord]:
+        runs = (_run(plan, problem, contestant, *choice, search=True) for choice in choices)
+        return [record for run in runs if (record := execute(run)) is not None]
 
-    tried = made((mode, first) for mode in asked)
+    tried = execute_all((mode, first) for mode in modes)
     if not tried or any(record.end == REFUSED for record in tried):
         return ContestantRuns(contestant, tuple(tried), None)
     mode = fastest(tried)
-    rest = made((mode, rates) for rates in others)
-    rates = best_rates([x for x in (*tried, *rest) if x.mode == mode])
+    records = (*tried, *execute_all((mode, rates) for rates in others))
+    rates = best_rates([x for x in records if x.mode == mode])
     choice = ChosenRates(mode, rates) if rates else None
-    return ContestantRuns(contestant, (*tried, *rest), choice)
+    return ContestantRuns(contestant, records, choice)
 
 
 def fastest(records: Sequence[RunRecord]) -> str:
@@ -74,15 +79,6 @@ def best_rates(records: Iterable[RunRecord]) -> RatePair | None:
     """Return the rates with the highest ELBO at the end of a search, or None if no run finished."""
     ended = [(x.last.elbo, x.run.rates) for x in records if x.end == DONE and x.last]
     return max(ended)[1] if ended else None
-
-
-def _trained(
-    plan: LearningPlan, problem: str, entry: ContestantRuns, seed: int, execute: Execute
-) -> ContestantRuns:
-    if entry.choice is None:
-        return entry
-    record = execute(_run(plan, problem, entry.contestant, *entry.choice, seed=seed))
-    return entry if record is None else entry._replace(trained=(*entry.trained, record))
 
 
 def _run(

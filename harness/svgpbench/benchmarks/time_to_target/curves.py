@@ -18,7 +18,7 @@ from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns
 from svgpbench.benchmarks.time_to_target.plan import LearningPlan, Race
 from svgpbench.benchmarks.time_to_target.records import DIED
 from svgpbench.errors import UserError
-from svgpbench.output.palette import KNOWN, OTHERS, LineStyle
+from svgpbench.output.palette import METHOD_STYLES, OTHER_STYLES, LineStyle
 from svgpbench.output.panel import STYLE, finish, legend
 
 AXES = {"nlpd": "test NLPD", "elbo": "ELBO"}
@@ -31,17 +31,17 @@ def draw_learning(
 
     Raises `UserError` if the file cannot be written.
     """
-    trained = (x for found in entries.values() for x in found if x.trained)
+    trained = (x for problem_entries in entries.values() for x in problem_entries if x.trained)
     titles = dict.fromkeys(x.contestant.title for x in trained)
-    each = dict.fromkeys((*KNOWN.values(), *OTHERS))  # every style once
-    styles = dict(zip(titles, cycle(each), strict=False))
+    distinct_styles = dict.fromkeys((*METHOD_STYLES.values(), *OTHER_STYLES))
+    styles = dict(zip(titles, cycle(distinct_styles), strict=False))
     with matplotlib.rc_context(STYLE):
         size = (max(4.6, 3.6 * len(entries)), 0.4 + 2.8 * len(plan.curves))
         figure = Figure(size, layout="constrained")
         panels = figure.subplots(len(plan.curves), len(entries), squeeze=False, sharex="col")
         for row, curve in zip(panels, plan.curves, strict=True):
-            for ax, (problem, found) in zip(row, entries.items(), strict=True):
-                _draw(ax, curve, plan.problems[problem], found, styles)
+            for ax, (problem, problem_entries) in zip(row, entries.items(), strict=True):
+                _draw(ax, curve, plan.problems[problem], problem_entries, styles)
             row[0].set_ylabel(AXES[curve])
         for ax, problem in zip(panels[0], entries, strict=True):
             ax.set_title(problem, loc="left")
@@ -61,17 +61,20 @@ def _draw(
     entries: Sequence[ContestantRuns],
     styles: Mapping[str, LineStyle],
 ) -> None:
-    ended: list[float] = []
+    finished: list[float] = []  # values of the runs that did not fail
     for entry in entries:
         for record in entry.trained:
             style = styles[entry.contestant.title]
-            x = [look.seconds for look in record.looks]
-            y = [look.elbo if curve == "elbo" else look.nlpd or 0.0 for look in record.looks]
+            x = [evaluation.seconds for evaluation in record.looks]
+            y = [
+                evaluation.elbo if curve == "elbo" else evaluation.nlpd or 0.0
+                for evaluation in record.looks
+            ]
             ax.plot(x, y, color=style.colour, linestyle=style.dash, linewidth=1.0)
             if record.end == DIED and x:
                 ax.plot(x[-1:], y[-1:], "x", color=style.colour)
             else:
-                ended += y
+                finished += y
     ax.set_xscale("log")
     ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
@@ -79,14 +82,14 @@ def _draw(
     # limits that diverging runs do not stretch
     if curve == "elbo":
         finish(ax)
-        if ended:
-            low, high = min(ended), max(ended)
+        if finished:
+            low, high = min(finished), max(finished)
             ax.set_ylim(low, high + 0.05 * (high - low))
         return
     for target in race.targets:
         ax.axhline(target, color="#999999", linewidth=0.6)
-    lows = [look.nlpd or 0.0 for e in entries for r in e.trained for look in r.looks]
-    if lows:
-        low, high = min((*lows, *race.targets)), max(race.targets)
+    nlpds = [x.nlpd or 0.0 for entry in entries for record in entry.trained for x in record.looks]
+    if nlpds:
+        low, high = min((*nlpds, *race.targets)), max(race.targets)
         room = max(high - low, 0.1)
         ax.set_ylim(low - 0.1 * room, high + 3.0 * room)

@@ -32,11 +32,11 @@ VERSIONS = tuple(installed_versions())
 def start(threads: int) -> None:
     """Do nothing.
 
-    The threads of NumPy and OpenMP were set before this process started, a backend's are set by `Learner`.
+    Threads of NumPy and OpenMP were set before this process started. `SessionLearner` sets a backend's.
     """
 
 
-class Learner:
+class SessionLearner:
     """Method at its start, q = p, that trains on the batches it is fed."""
 
     def __init__(self, p: dict[str, Any], title: str, mode: str) -> None:
@@ -64,7 +64,7 @@ class Learner:
 
     def feed(self, batches: Sequence[tuple[Floats, Floats]], noise: Floats) -> None:
         """Set the rows of each E-step and of the M-step, and their draws."""
-        self.of_e_steps, self.of_m_step = (
+        self.e_step_batches, self.m_step_batch = (
             self.batch(
                 np.stack([X for X, _ in part]),
                 np.stack([y for _, y in part]),
@@ -77,10 +77,10 @@ class Learner:
         """Run one iteration on the batches fed last, and wait for its result."""
         (session, adam), (e_rate, m_rate) = self.state, self.rates
         raw, p, steps, scale = session.raw, session.prior, session.steps, self.scale
-        q = steps.e_phase_batches(raw, p, self.of_e_steps, session.q, e_rate, scale)
-        moved, adam = steps.m_phase_batches(raw, p, q, adam, self.of_m_step, m_rate, scale)
-        self.ops.sync((moved, adam))
-        self.state = replace(session, **moved._asdict()), adam
+        q = steps.e_phase_batches(raw, p, self.e_step_batches, session.q, e_rate, scale)
+        stepped, adam = steps.m_phase_batches(raw, p, q, adam, self.m_step_batch, m_rate, scale)
+        self.ops.sync((stepped, adam))
+        self.state = replace(session, **stepped._asdict()), adam
 
     def elbo(self) -> float:
         """Return the method's bound from the checked rows."""
@@ -102,4 +102,4 @@ class Learner:
         self.state = self.start
 
 
-learner = Learner
+learner = SessionLearner

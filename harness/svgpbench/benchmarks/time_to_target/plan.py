@@ -62,7 +62,7 @@ class LearningPlan(Strict):
     curves: Annotated[tuple[Literal["elbo", "nlpd"], ...], Field(min_length=1)] = ("nlpd",)
     problems: dict[str, Race]
 
-    def within(self, seconds: float) -> LearningPlan:
+    def limited_to(self, seconds: float) -> LearningPlan:
         """Return the plan with every run limited to `seconds` of training."""
         shorter = {
             name: race.model_copy(
@@ -80,27 +80,29 @@ class LearningPlan(Strict):
 
         Rates, seconds and targets do not count.
         """
-        aside = ("e_rates", "m_rates", "search_s", "seconds", "targets")
+        ignored = ("e_rates", "m_rates", "search_s", "seconds", "targets")
         race = self.problems[problem].model_dump(
-            mode="json", exclude=dict.fromkeys(aside, True) | {"data": {"factors"}}
+            mode="json", exclude=dict.fromkeys(ignored, True) | {"data": {"factors"}}
         )
         if not self.problems[problem].kernel.parts:  # same digest as before kernels had parts
             race["kernel"].pop("parts")
-        for later in ("first_rows", "two_bases"):  # same digest as before these fields
-            if not race[later]:
-                del race[later]
-        of_all = self.model_dump(
+        for added_field in ("first_rows", "two_bases"):  # same digest as before these fields
+            if not race[added_field]:
+                del race[added_field]
+        if race["data"]["groups"] is None:
+            del race["data"]["groups"]
+        shared = self.model_dump(
             mode="json", include={"jitter", "checked_rows", "test_rows", "iterations"}
         )
-        return digest({"race": race, **of_all})
+        return digest({"race": race, **shared})
 
-    def looks(self, seconds: float) -> list[float]:
+    def evaluation_times(self, seconds: float) -> list[float]:
         """Return the training times at which a run is evaluated. The last is its end."""
-        at, found = self.first_look_s, []
-        while at < seconds:
-            found.append(at)
-            at *= self.look_growth
-        return [*found, seconds]
+        time, times = self.first_look_s, []
+        while time < seconds:
+            times.append(time)
+            time *= self.look_growth
+        return [*times, seconds]
 
 
 class Contestant(NamedTuple):
@@ -130,9 +132,10 @@ class Run(NamedTuple):
     @property
     def title(self) -> str:
         """Title in a line of progress."""
-        at = f"{self.problem} {self.contestant.title}{f' ({self.mode})' if self.mode else ''}"
+        mode = f" ({self.mode})" if self.mode else ""
         stage = "search" if self.search else f"seed {self.seed}"
-        return f"{at} {stage}: γ={self.rates.e:g} Adam={self.rates.m:g}"
+        contestant = f"{self.problem} {self.contestant.title}{mode}"
+        return f"{contestant} {stage}: γ={self.rates.e:g} Adam={self.rates.m:g}"
 
     def key(self) -> dict[str, Any]:
         """Return the fields of a record that identify the run."""

@@ -69,7 +69,7 @@ class PreparedProblem(NamedTuple):
     X_new: Floats  # [t, D], of the test rows
     judge: Judge
 
-    def of_run(self, rates: RatePair, search: bool) -> Arrays:
+    def run_arrays(self, rates: RatePair, search: bool) -> Arrays:
         """Return the additional arrays of a run: its rates, and test inputs, of which a search gets none."""
         X_new = self.X_new[:0] if search else self.X_new
         return {"e_rate": rates.e, "m_rate": rates.m, "X_new": X_new}
@@ -78,7 +78,7 @@ class PreparedProblem(NamedTuple):
 def prepare_race(plan: LearningPlan, name: str, seed: int) -> PreparedProblem:
     """Prepare a problem at a seed. Raises `UserError` if the data or the peers do not fit it."""
     race = plan.problems[name]
-    _refuse(name, race)
+    _check_supported(name, race)
     ready, model, theta = start_of(name, race, race.inducing, plan.checked_rows, seed)
     X, y, likelihood = np.asarray(ready.X_train), np.asarray(ready.y_train), model.likelihood
     new = np.random.default_rng(0).permutation(len(ready.y_test))[: plan.test_rows]
@@ -124,14 +124,14 @@ def _two_bases(race: Race, X: Floats, seed: int) -> Arrays:
     return dict(zip(("gamma", "beta"), bases, strict=True))
 
 
-def _refuse(name: str, race: Race) -> None:
+def _check_supported(name: str, race: Race) -> None:
     """Raise `UserError` for a model that the peers' scripts do not build."""
     likelihood, kernel = race.likelihood, race.kernel
     if kernel.name != "matern52" or not kernel.ard:
         raise UserError(f"problem {name!r}: every library has matern52 with ard = true here")
     if likelihood.name not in LIKELIHOODS:
-        known = ", ".join(LIKELIHOODS)
-        raise UserError(f"problem {name!r}: the peers have likelihoods {known} here")
+        names = ", ".join(LIKELIHOODS)
+        raise UserError(f"problem {name!r}: the peers have likelihoods {names} here")
     if likelihood.name == "bernoulli-probit" and likelihood.options.get("squash") != SQUASH:
         raise UserError(f"problem {name!r}: the peers have squash = {SQUASH:g}")
 

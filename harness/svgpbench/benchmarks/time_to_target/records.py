@@ -57,20 +57,19 @@ class RunRecord(NamedTuple):
 
 def append(folder: Path, record: RunRecord) -> None:
     """Append a record to its library's file. Raises `UserError` if it cannot be written."""
-    facts = record._asdict()
+    facts = record._asdict() | {"looks": [list(evaluation) for evaluation in record.looks]}
     del facts["run"]
-    facts["looks"] = [list(look) for look in record.looks]
-    kept = {k: v for k, v in facts.items() if v not in (None, "", [])}
-    append_line(folder / f"{record.run.contestant.library}.jsonl", record.run.key() | kept)
+    filled = {name: value for name, value in facts.items() if value not in (None, "", [])}
+    append_line(folder / f"{record.run.contestant.library}.jsonl", record.run.key() | filled)
 
 
 def read(folder: Path) -> dict[Run, RunRecord]:
     """Read the least disturbed record of every run in a folder. Incomplete or invalid lines are skipped."""
-    found: dict[Run, RunRecord] = {}
+    records: dict[Run, RunRecord] = {}
     for facts in read_lines(folder):
         for record in _parsed(facts):
-            found[record.run] = least_disturbed(found.get(record.run), record)
-    return found
+            records[record.run] = least_disturbed(records.get(record.run), record)
+    return records
 
 
 def least_disturbed(earlier: RunRecord | None, later: RunRecord) -> RunRecord:
@@ -82,12 +81,13 @@ _FORM = TypeAdapter(RunRecord)
 
 
 def _parsed(facts: dict[str, Any]) -> Iterator[RunRecord]:
+    """Yield the record of a line, or nothing if the line is no valid record."""
     try:
         contestant = Contestant(facts.pop("library"), facts.pop("method"))
         rates = RatePair(facts.pop("e_rate"), facts.pop("m_rate"))
-        own = {name: facts.pop(name) for name in ("plan", "problem", "search", "seed", "seconds")}
-        run = Run(contestant=contestant, rates=rates, mode=facts.pop("asked", ""), **own)
-        looks = tuple(Look(*values) for values in facts.pop("looks", ()))
-        yield _FORM.validate_python(RunRecord(run, looks=looks, **facts), strict=True)
+        axes = {name: facts.pop(name) for name in ("plan", "problem", "search", "seed", "seconds")}
+        run = Run(contestant=contestant, rates=rates, mode=facts.pop("asked", ""), **axes)
+        evaluations = tuple(Look(*values) for values in facts.pop("looks", ()))
+        yield _FORM.validate_python(RunRecord(run, looks=evaluations, **facts), strict=True)
     except (ValueError, KeyError, TypeError, AttributeError):
         return

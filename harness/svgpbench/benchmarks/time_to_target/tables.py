@@ -18,14 +18,14 @@ WHO = Column("contestant", wrap=False)
 
 def seconds_to(entry: ContestantRuns, target: float) -> list[float]:
     """Return the seconds of training to a target, one per seed; `NEVER` if a run did not reach it."""
-    found = (record.reached(target) for record in entry.trained)
-    return [NEVER if look is None else look.seconds for look in found]
+    evaluations = (record.reached(target) for record in entry.trained)
+    return [NEVER if x is None else x.seconds for x in evaluations]
 
 
 def iterations_to(entry: ContestantRuns, target: float) -> list[float]:
     """Return the iterations to a target, one per seed; `NEVER` if a run did not reach it."""
-    found = (record.reached(target) for record in entry.trained)
-    return [NEVER if look is None else look.iterations for look in found]
+    evaluations = (record.reached(target) for record in entry.trained)
+    return [NEVER if x is None else x.iterations for x in evaluations]
 
 
 def median(values: Sequence[float]) -> float:
@@ -35,8 +35,8 @@ def median(values: Sequence[float]) -> float:
 
 def fastest_peer(entries: Sequence[ContestantRuns], target: float) -> float:
     """Return the median seconds of the fastest contestant that is not ours."""
-    theirs = (x for x in entries if x.contestant.library != OURS)
-    return min((median(seconds_to(x, target)) for x in theirs), default=NEVER)
+    peers = (x for x in entries if x.contestant.library != OURS)
+    return min((median(seconds_to(x, target)) for x in peers), default=NEVER)
 
 
 def target_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) -> Table:
@@ -85,11 +85,11 @@ def _ends(entry: ContestantRuns) -> list[str | float | None]:
     assert entry.choice is not None
     lasts = [x.last for x in entry.trained if x.last and x.end != DIED]
     first = [x.first_call_s for x in entry.trained if x.first_call_s is not None]
-    each = [ms for x in entry.trained if (ms := x.ms_an_iteration) is not None]
+    iteration_ms = [ms for x in entry.trained if (ms := x.ms_an_iteration) is not None]
     return [
         *(entry.choice.mode, entry.choice.rates.e, entry.choice.rates.m),
         median(first) if first else None,
-        median(each) if each else None,
+        median(iteration_ms) if iteration_ms else None,
         median([x.nlpd or 0.0 for x in lasts]) if lasts else None,
         median([x.elbo for x in lasts]) if lasts else None,
         f"{len(lasts)} of {len(entry.trained)}",
@@ -97,6 +97,7 @@ def _ends(entry: ContestantRuns) -> list[str | float | None]:
 
 
 def _with_spread(seconds: Sequence[float], budget: float) -> str:
+    """Format the median with the least and most, or the only value."""
     if len(seconds) == 1:
         return _seconds(seconds[0], budget)
     ends = f"{_seconds(min(seconds), budget)}–{_seconds(max(seconds), budget)}"
@@ -123,8 +124,8 @@ def search_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) ->
     rows = []
     for entry in entries:
         for mode in dict.fromkeys(record.mode for record in entry.search if record.mode):
-            at = {record.run.rates: record for record in entry.search if record.mode == mode}
-            cells = [_ended(at[rates]) if rates in at else "" for rates in race.grid]
+            records = {record.run.rates: record for record in entry.search if record.mode == mode}
+            cells = [_last_elbo(records[rates]) if rates in records else "" for rates in race.grid]
             if entry.choice is not None and entry.choice.mode == mode:
                 best = race.grid.index(entry.choice.rates)
                 cells[best] = f"*{cells[best]}"
@@ -133,7 +134,7 @@ def search_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) ->
     return Table(header, rows, title)
 
 
-def _ended(record: RunRecord) -> str:
+def _last_elbo(record: RunRecord) -> str:
     return _elbo(record.last.elbo) if record.last and record.end != DIED else "died"
 
 
@@ -151,10 +152,9 @@ def notes(problem: str, entries: Sequence[ContestantRuns]) -> Iterator[str]:
             yield f"{who}: no rates of the grid came to the end of the search"
         for record in (*entry.search, *entry.trained):
             if record.end == DIED:
-                at = record.last
-                when = (
-                    f"after {at.seconds:.3g} s and {at.iterations} iterations" if at else "at once"
-                )
+                when = "at once"
+                if last := record.last:
+                    when = f"after {last.seconds:.3g} s and {last.iterations} iterations"
                 yield f"{record.run.title}: died {when}: {record.message}"
         lost = max((record.other_cores for record in entry.trained), default=0.0)
         if lost > MAX_OTHER_CORES:

@@ -43,7 +43,7 @@ class Resources(NamedTuple):
         return TimedProcess(name, command, environment, *pinned)
 
 
-class Trainer:
+class PlanTrainer:
     """Trainer of a plan's runs, one at a time. As a context manager, it removes its temporary files."""
 
     def __init__(self, plan: LearningPlan, resources: Resources) -> None:
@@ -51,7 +51,7 @@ class Trainer:
         self._folder = tempfile.TemporaryDirectory()
         self._ready: tuple[str, int, PreparedProblem] | None = None
 
-    def __enter__(self) -> Trainer:
+    def __enter__(self) -> PlanTrainer:
         return self
 
     def __exit__(
@@ -65,41 +65,47 @@ class Trainer:
     def run(self, run: Run) -> RunRecord:
         """Train once and return the record. Raises `UserError` if the problem cannot be made."""
         race = self._prepared(run.problem, run.seed)
-        save_arrays(race.of_run(run.rates, run.search), self._file("run"))
-        record, looks = RunRecord(run, DONE), []
+        save_arrays(race.run_arrays(run.rates, run.search), self._file("run"))
+        record, evaluations = RunRecord(run, DONE), []
         loads: list[Load] = []
         with self.resources.process(run) as process:
             try:
                 process.wait_until_ready()
-                begun = process.ask(self._request(run))
+                files = {name: str(self._file(name)) for name in ("problem", "run")}
+                learner = {"method": run.contestant.method, "mode": run.mode}
+                answer = process.ask({"do": "learn", **learner, **files})
                 record = record._replace(
-                    mode=begun["mode"],
-                    modes=begun.get("modes"),
-                    first_call_s=begun["first_call_s"],
+                    mode=answer["mode"],
+                    modes=answer.get("modes"),
+                    first_call_s=answer["first_call_s"],
                     versions=process.environment["versions"],
                 )
-                for until_s in [run.seconds] if run.search else self.plan.looks(run.seconds):
+                times = [run.seconds] if run.search else self.plan.evaluation_times(run.seconds)
+                for until_s in times:
                     most = self.plan.iterations or ENDLESS
                     request = {"do": "advance", "until_s": until_s, "iterations": most}
                     totals, load = process.ask_metered(request)
                     loads.append(load)
-                    look = self._evaluate(process, totals, run.search, race)
-                    if not math.isfinite(look.elbo) or not math.isfinite(look.nlpd or 0.0):
-                        what = "the bound" if not math.isfinite(look.elbo) else "the NLPD"
-                        raise ProcessFailed(f"{what} is not finite by iteration {look.iterations}")
-                    looks.append(look)
-                    if look.iterations == most:
+                    evaluation = self._evaluate(process, totals, run.search, race)
+                    count = evaluation.iterations
+                    scores = {"bound": evaluation.elbo, "NLPD": evaluation.nlpd or 0.0}
+                    for name, score in scores.items():
+                        if not math.isfinite(score):
+                            raise ProcessFailed(f"the {name} is not finite by iteration {count}")
+                    evaluations.append(evaluation)
+                    if count == most:
                         break
             except StepRefused as refusal:
                 record = record._replace(end=REFUSED, message=str(refusal))
             except ProcessFailed as failure:
                 record = record._replace(end=DIED, message=str(failure))
         other_cores = round(together(loads).other_cores, 3)
-        return record._replace(looks=tuple(looks), other_cores=other_cores)
+        return record._replace(looks=tuple(evaluations), other_cores=other_cores)
 
     def _evaluate(
         self, process: TimedProcess, totals: Mapping[str, Any], search: bool, race: PreparedProblem
     ) -> Look:
+        """Return the bound, and the NLPD of the test rows unless the run is of a search."""
         into = "" if search else str(self._file("predicted"))
         elbo = process.ask({"do": "look", "into": into})["elbo"]
         nlpd = None
@@ -107,10 +113,6 @@ class Trainer:
             with np.load(into, allow_pickle=False) as predicted:
                 nlpd = race.judge.nlpd(predicted)
         return Look(totals["seconds"], totals["iterations"], elbo, nlpd)
-
-    def _request(self, run: Run) -> dict[str, Any]:
-        files = {name: str(self._file(name)) for name in ("problem", "run")}
-        return {"do": "learn", "method": run.contestant.method, "mode": run.mode, **files}
 
     def _prepared(self, problem: str, seed: int) -> PreparedProblem:
         """Return the problem at a seed, after writing its file unless the last run used the same."""

@@ -32,19 +32,19 @@ from svgpbench.training.session import start_session
 from svgpbench.training.steps import MPhase, compile_steps
 from svgpbench.tree import tree_map
 
-HELD = 8
+HELD_STEPS = 8
 """Number of E-steps per call of `e_step_held`."""
 
 STEPS: dict[str, int] = {
     "e_step": 1,
-    "e_step_held": HELD,
+    "e_step_held": HELD_STEPS,
     "m_step": 1,
     "em_step": 1,
     "predict": 1,
 }
 """Timed steps, with the number of steps per call. Times are reported per step."""
 
-OF_FAMILY = ("m_step", "em_step")
+FAMILY_STEPS = ("m_step", "em_step")
 """Steps after which only methods of one family agree, because families tie q to θ differently."""
 
 
@@ -91,8 +91,8 @@ class _Compiled(NamedTuple):
 @functools.lru_cache
 def _compile(ops: Ops, model: Model, method: AnyMethod) -> _Compiled:
     learn = trainable_names(method, LEARN)
-    steps, held, em = (
-        compile_steps(ops, model, method, e_steps, 1, learn) for e_steps in (1, HELD, LATER)
+    steps, held_steps, em_steps = (
+        compile_steps(ops, model, method, e_steps, 1, learn) for e_steps in (1, HELD_STEPS, LATER)
     )
 
     def e_step(raw: Theta, batch: Batch, state: Tree, rate: Array, scale: Array) -> Tree:
@@ -102,7 +102,8 @@ def _compile(ops: Ops, model: Model, method: AnyMethod) -> _Compiled:
     def e_step_held(
         raw: Theta, p: Any, batch: Batch, state: Tree, rate: Array, scale: Array
     ) -> Tree:
-        return held.e_phase(raw, held.factor(raw, p, batch), batch, state, rate, scale)
+        f = held_steps.factor(raw, p, batch)
+        return held_steps.e_phase(raw, f, batch, state, rate, scale)
 
     def em_step(
         raw: Theta,
@@ -115,8 +116,8 @@ def _compile(ops: Ops, model: Model, method: AnyMethod) -> _Compiled:
         m_rate: Array,
         scale: Array,
     ) -> Tree:
-        state = em.e_phase_batches(raw, p, batches, state, e_rate, scale)
-        return em.m_phase_batches(raw, p, state, adam, last, m_rate, scale)
+        state = em_steps.e_phase_batches(raw, p, batches, state, e_rate, scale)
+        return em_steps.m_phase_batches(raw, p, state, adam, last, m_rate, scale)
 
     def predict(raw: Theta, state: Tree, batch: Batch) -> Predicted:
         return steps.predict(raw, steps.prior(raw), state, batch)
@@ -125,7 +126,7 @@ def _compile(ops: Ops, model: Model, method: AnyMethod) -> _Compiled:
         e_step=ops.jit(e_step),
         e_step_held=ops.jit(e_step_held),
         em_step=em_step,  # two calls, as in training
-        parts_of_em=(em.e_phase_batches, em.m_phase_batches),
+        parts_of_em=(em_steps.e_phase_batches, em_steps.m_phase_batches),
         m_step=steps.m_phase_batches,
         predict=ops.jit(predict),
     )
@@ -175,14 +176,6 @@ def timed_method(title: str) -> TimedMethod:
     return TimedMethod(name, variants[variant], title, alone=True)
 
 
-def _sampled_points(method: AnyMethod, theta: Theta) -> Any:
-    """Return the basis points [r] that a batch samples, or () if the method uses all."""
-    if not (count := method.sampled_points):
-        return ()
-    points = len(method.sampled_basis(theta.inducing))
-    return np.random.default_rng(0).permutation(points)[:count]
-
-
 def build_case(ops: Ops, problem: TimedProblem, method_title: str, step: str) -> TimedCase:
     """Build a case. The timed step is neither traced nor compiled before its first call.
 
@@ -214,7 +207,11 @@ class _Start:
         self.whole = method.needs_all_data or method.collapsed or method.basis == "data"
         n = len(problem.y) if self.whole else int(problem.n)
         self.session = start_session(ops, model, method, theta, n)
-        self.problem, self.basis_points = problem, _sampled_points(method, theta)
+        self.problem = problem
+        self.basis_points: Any = ()  # [r], those that a batch samples; empty if it uses all
+        if count := method.sampled_points:
+            points = len(method.sampled_basis(theta.inducing))
+            self.basis_points = np.random.default_rng(0).permutation(points)[:count]
         rows = np.arange(n) if self.whole else problem.rows
         self.first = self._rows(problem.X, problem.y, rows)
         self.batch = tree_map(ops.asarray, self.first)
@@ -276,4 +273,4 @@ class _Start:
 
     def _bound_after(self, batch: Batch) -> Callable[[Tree], Array]:
         """Return a function of an M-step's result: the bound on a batch at its θ and q."""
-        return lambda moved: self._bound(moved[0].raw, moved[0].q, batch)
+        return lambda result: self._bound(result[0].raw, result[0].q, batch)

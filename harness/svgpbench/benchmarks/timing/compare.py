@@ -190,8 +190,8 @@ def time_step(
         cell.first_call_s, cell.figure = answer["first_call_s"], answer["figure"]
         cell.mode, cell.modes = answer.get("mode", ""), answer.get("modes", {})
         cell.as_peers = answer.get("as_peers")
-        wanted = round(ROUND_S / answer["call_s"])
-        calls[index] = min(max(wanted, FEWEST_CALLS), MOST_CALLS)
+        count = round(ROUND_S / answer["call_s"])
+        calls[index] = min(max(count, FEWEST_CALLS), MOST_CALLS)
     check_agreement([cell for _, cell in cells])
     complete, before = 0, None
     for turn in range(MORE_ROUNDS * repeats):

@@ -57,11 +57,11 @@ def work_of(problem: TimedProblem, method: str, step: str) -> StepWork:
     case = build_case(ops, problem, method, step)
     result, counted = ops.count(lambda: case.step(*case.arguments))
     tally = Tally(*counted)
-    whole = (
+    amounts = (
         *(tally.product_flops, tally.cholesky_flops, tally.solve_flops, tally.elementwise_flops),
         *(_bytes(case.arguments) + _bytes(result), tally.bytes),
     )
-    return StepWork(*(amount / STEPS[step] for amount in whole))
+    return StepWork(*(amount / STEPS[step] for amount in amounts))
 
 
 def _bytes(tree: Tree) -> int:
@@ -70,15 +70,12 @@ def _bytes(tree: Tree) -> int:
 
 def least_seconds(work: StepWork, rates: Rates) -> float:
     """Return the time of the arithmetic or of moving the least bytes, whichever is longer."""
-    return max(_arithmetic(work, rates), work.least_bytes / max(rates.cached, rates.memory))
-
-
-def _arithmetic(work: StepWork, rates: Rates) -> float:
-    return (
+    arithmetic = (
         work.products / rates.products
         + work.choleskys / rates.choleskys
         + work.solves / rates.solves
     )
+    return max(arithmetic, work.least_bytes / max(rates.cached, rates.memory))
 
 
 @dataclass(frozen=True)
@@ -104,10 +101,10 @@ def spend(
     `rates` has those of every source. Dispatch that was not measured counts as rest.
     """
     machine = best_of(list(rates.values()))
-    own = machine._replace(
+    backend = machine._replace(
         **{kind: getattr(rates[source], kind) for kind in ("products", "choleskys", "solves")}
     )
     floor = least_seconds(work, machine)
-    more = least_seconds(work, own) - floor
+    own_rates = least_seconds(work, backend) - floor
     start = dispatch or 0.0
-    return Spent(floor, more, start, seconds - floor - more - start)
+    return Spent(floor, own_rates, start, seconds - floor - own_rates - start)

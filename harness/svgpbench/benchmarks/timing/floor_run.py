@@ -47,18 +47,18 @@ def add_floor(report: SpeedReport, on_progress: Callable[[str], None] = lambda t
     sources = list(dict.fromkeys(cell.source for cell in cells))
     problems = list(dict.fromkeys(cell.problem for cell in cells))
     for problem in problems:
-        made = make_problem(problem)
+        arrays = make_problem(problem)
         for cell in cells:
             if cell.problem == problem:
-                _count(report, cell, made)
+                _count(report, cell, arrays)
     try:
         for source in [BLAS, *sources] if cells else []:
             on_progress(f"floor: {source}")
             try:
                 with _process(report, source) as process:
                     for problem in problems:
-                        found = _rates(process, source, make_problem(problem), report.settings)
-                        report.rates.setdefault(problem, {})[source] = found
+                        rates = _rates(process, source, make_problem(problem), report.settings)
+                        report.rates.setdefault(problem, {})[source] = rates
                     _add_dispatch(process, [cell for cell in cells if cell.source == source])
             except ProcessFailed as failure:
                 report.without_floor[source] = str(failure)
@@ -67,17 +67,17 @@ def add_floor(report: SpeedReport, on_progress: Callable[[str], None] = lambda t
 
 
 def _count(report: SpeedReport, cell: TimedCell, problem: TimedProblem) -> None:
+    """Count the work of a cell, or report why it cannot be counted."""
     try:
         cell.work = work_of(problem, cell.method, cell.step)
-    except (
-        UserError,
-        NotImplementedError,
-    ) as error:  # the method needs numbers, and there are only shapes
+    except (UserError, NotImplementedError) as error:
+        # the method needs numbers, and there are only shapes
         report.without_floor[f"{cell.problem} {cell.step} {cell.method}"] = str(error)
 
 
 @contextmanager
 def _process(report: SpeedReport, source: str) -> Iterator[TimedProcess]:
+    """Yield a new pinned process of a source, once it has started."""
     threads, device = report.settings["threads"], report.settings["device"]
     backend, device = ("numpy", "cpu") if source == BLAS else (source, device)
     with (
@@ -97,13 +97,13 @@ def _rates(
         "through": "blas" if source == BLAS else "ops",
         "sizes": Sizes(len(problem.Z), rows, problem.model().latents),
     }
-    found = []
+    measured = []
     for _ in range(TRIES):
         answer, load = process.ask_metered(request)
-        found.append(Rates(**answer["rates"]))
+        measured.append(Rates(**answer["rates"]))
         if load.other_cores <= settings["max_other_cores"]:
             break
-    return best_of(found)
+    return best_of(measured)
 
 
 def _add_dispatch(process: TimedProcess, cells: Sequence[TimedCell]) -> None:
@@ -123,6 +123,7 @@ def _add_dispatch(process: TimedProcess, cells: Sequence[TimedCell]) -> None:
 
 
 def _fastest(process: TimedProcess, path: Path, cell: TimedCell) -> float | None:
+    """Return the seconds of the fastest step of a cell on a problem, or None if it fails."""
     request = {"do": "prepare", "problem": str(path), "method": cell.method, "step": cell.step}
     try:
         return float(process.ask(request)["call_s"]) / STEPS[cell.step]

@@ -37,7 +37,7 @@ class StepMemory(NamedTuple):
     peak: int
 
     @property
-    def beyond(self) -> int:
+    def growth(self) -> int:
         """Bytes that the step adds to the import."""
         return self.peak - self.imported
 
@@ -105,14 +105,14 @@ def main(arguments: list[str] | None = None) -> None:
     for name, values in usual.items():
         parser.add_argument(f"--{name}", action="append", help=f"by default {', '.join(values)}")
     parser.add_argument("--threads", type=int, default=1)
-    asked = vars(parser.parse_args(arguments))
-    axes = [asked[name] or values for name, values in usual.items()]
+    options = vars(parser.parse_args(arguments))
+    axes = [options[name] or values for name, values in usual.items()]
     print(
         f"{'backend':18}{'problem':16}{'method':18}{'step':13}{'import, MB':>12}{'beyond, MB':>12}"
     )
     for backend, problem, method, step in itertools.product(*axes):
-        found = step_memory(backend, method, problem, step, asked["threads"])
-        numbers = f"{found.imported / 1e6:12.0f}{found.beyond / 1e6:12.0f}"
+        memory = step_memory(backend, method, problem, step, options["threads"])
+        numbers = f"{memory.imported / 1e6:12.0f}{memory.growth / 1e6:12.0f}"
         print(f"{backend:18}{problem:16}{method:18}{step:13}{numbers}", flush=True)
 
 

@@ -18,7 +18,7 @@ class Reading(NamedTuple):
 
     wall: float
     busy: float  # CPU time of everything on the metered cores, stolen time included
-    own: float  # CPU time of the worker's process tree
+    worker: float  # CPU time of the worker's process tree
 
 
 class Load(NamedTuple):
@@ -39,8 +39,8 @@ class Load(NamedTuple):
 
 def between(before: Reading, after: Reading) -> Load:
     """Return the load from one reading to the next."""
-    wall, busy, own = (b - a for a, b in zip(before, after, strict=True))
-    return Load(wall, own, busy - own)
+    wall, busy, worker = (b - a for a, b in zip(before, after, strict=True))
+    return Load(wall, worker, busy - worker)
 
 
 def together(loads: Iterable[Load]) -> Load:
@@ -57,9 +57,9 @@ class Meter:
 
     def read(self) -> Reading:
         """Read the counters."""
-        return Reading(time.perf_counter(), self._busy(), self._own())
+        return Reading(time.perf_counter(), self._busy_seconds(), self._worker_seconds())
 
-    def _busy(self) -> float:
+    def _busy_seconds(self) -> float:
         total = 0.0
         for core, times in enumerate(psutil.cpu_times(percpu=True)):
             if not self._cores or core in self._cores:
@@ -68,7 +68,7 @@ class Meter:
                 total += sum(named.get(kind, 0.0) for kind in counted)
         return total
 
-    def _own(self) -> float:
+    def _worker_seconds(self) -> float:
         total = 0.0
         with suppress(psutil.NoSuchProcess):
             for process in (self._process, *self._process.children(recursive=True)):

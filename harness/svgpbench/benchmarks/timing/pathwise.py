@@ -17,5 +17,5 @@ class PathwiseSoftmax(Softmax):
     """Softmax with α = ∂V̂/∂μ and β = −2 ∂V̂/∂v, which may have any sign."""
 
     def gradients(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
-        found = self.expectations(ops, p, y, mu, v)
-        return found.alpha, found.beta
+        expectations = self.expectations(ops, p, y, mu, v)
+        return expectations.alpha, expectations.beta

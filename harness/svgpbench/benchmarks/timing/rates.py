@@ -90,35 +90,35 @@ def best_of(rates: Sequence[Rates]) -> Rates:
 
 
 def _best(all_work: Iterator[_Work]) -> Rates:
-    found = dict.fromkeys(Rates._fields, 0.0)
+    rates = dict.fromkeys(Rates._fields, 0.0)
     for work in all_work:
         first_call(work.call)
-        found[work.kind] = max(found[work.kind], work.amount / warm_up(work.call))
-    return Rates(**found)
+        rates[work.kind] = max(rates[work.kind], work.amount / warm_up(work.call))
+    return Rates(**rates)
 
 
 def _through_ops(ops: Ops, sizes: Sizes) -> Iterator[_Work]:
     M, b, P = sizes
     A, L, W, V = (ops.asarray(x) for x in _operands(sizes))
 
-    def work(kind: str, amount: float, f: Callable[..., Array], *given: Array) -> _Work:
+    def work(kind: str, amount: float, f: Callable[..., Array], *operands: Array) -> _Work:
         run = ops.jit(f)
 
         def call() -> Array:
-            result = run(*given)
+            result = run(*operands)
             ops.sync(result)
             return result
 
         return _Work(kind, amount, call)
 
-    def chained(kind: str, amount: float, step: Callable[..., Array], *given: Array) -> _Work:
-        """Return `CHAIN` steps, each of `amount`. The chain starts from the last array of `given`."""
+    def chained(kind: str, amount: float, step: Callable[..., Array], *operands: Array) -> _Work:
+        """Return `CHAIN` steps, each of `amount`. The chain starts from the last array of `operands`."""
 
         def chain(*arrays: Array) -> Array:
-            *held, start = arrays
-            return ops.scan(lambda c, _: step(*held, c), start, (), length=CHAIN)
+            *constants, start = arrays
+            return ops.scan(lambda c, _: step(*constants, c), start, (), length=CHAIN)
 
-        return work(kind, CHAIN * amount, chain, *given)
+        return work(kind, CHAIN * amount, chain, *operands)
 
     for leading in dict.fromkeys(((), (P,) if P > 1 else ())):
         copies = P if leading else 1
@@ -137,16 +137,16 @@ def _through_ops(ops: Ops, sizes: Sizes) -> Iterator[_Work]:
                 yield chained("solves", copies * M * M * columns, solve, L, right)
     for kind, x in (("cached", W), ("memory", ops.zeros((LARGE,)))):
         entries = M * b if kind == "cached" else LARGE
-        moved = 2 * entries * np.dtype(ops.dtype).itemsize
-        yield work(kind, moved, lambda c: c + 1.0, x)  # a chain might be fused into one pass
+        byte_count = 2 * entries * np.dtype(ops.dtype).itemsize
+        yield work(kind, byte_count, lambda c: c + 1.0, x)  # a chain might be fused into one pass
 
 
 def _through_blas(sizes: Sizes, threads: int) -> Iterator[_Work]:
     M = sizes.M
     A, L, W, V = map(np.asfortranarray, _operands(sizes))
-    for left, right in ((A, W), (W, V), (A, A)):
-        flops = 2 * left.size * right.shape[1]
-        yield _Work("products", flops, lambda x=left, y=right: blas.dgemm(1.0, x, y))  # type: ignore[misc]
+    for x, y in ((A, W), (W, V), (A, A)):
+        flops = 2 * x.size * y.shape[1]
+        yield _Work("products", flops, lambda x=x, y=y: blas.dgemm(1.0, x, y))  # type: ignore[misc]
     yield _Work("choleskys", M**3 / 3, lambda: lapack.dpotrf(A, lower=1, clean=0))
     for right in (W, A):
         for transpose in (0, 1):
@@ -155,13 +155,10 @@ def _through_blas(sizes: Sizes, threads: int) -> Iterator[_Work]:
                 M * right.size,
                 lambda x=right, t=transpose: blas.dtrsm(1.0, L, x, lower=1, trans_a=t),  # type: ignore[misc]
             )
-    to = np.empty_like(W)
-    yield _Work("cached", 2 * W.nbytes, lambda: np.copyto(to, W))
-    source, target = (
-        np.zeros(LARGE),
-        np.ones(LARGE),
-    )  # untouched zeros are one page, read repeatedly
-    source += 1.0
+    W_copy = np.empty_like(W)
+    yield _Work("cached", 2 * W.nbytes, lambda: np.copyto(W_copy, W))
+    source, target = np.zeros(LARGE), np.ones(LARGE)
+    source += 1.0  # untouched zeros are one page, read repeatedly
     parts = [slice(i * LARGE // threads, (i + 1) * LARGE // threads) for i in range(threads)]
     with ThreadPoolExecutor(threads) as pool:
 

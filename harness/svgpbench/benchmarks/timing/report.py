@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, NonNegativeFloat, TypeAdapter
 
-from svgpbench.benchmarks.timing.cases import OF_FAMILY
+from svgpbench.benchmarks.timing.cases import FAMILY_STEPS
 from svgpbench.benchmarks.timing.floor import Spent, StepWork, spend
 from svgpbench.benchmarks.timing.rates import Rates
 from svgpbench.benchmarks.timing.rounds import KeptRound, OrderStatistics, Round, spread
@@ -57,7 +57,7 @@ class TimedCell:
     @property
     def group(self) -> tuple[str, str, str]:
         """Group of the cell. All cells of a group must have the same figure."""
-        family = self.family if self.step in OF_FAMILY or self.alone else ""
+        family = self.family if self.step in FAMILY_STEPS or self.alone else ""
         return (self.problem, self.step, family)
 
     @property
@@ -77,13 +77,7 @@ class TimedCell:
     def ratio_to(self, other: TimedCell) -> OrderStatistics | None:
         """Return how many times faster this cell is than `other`, from rounds in which both are clean."""
         pairs = zip(self.rounds, other.rounds, strict=False)
-        return spread(
-            [
-                theirs.median_s / ours.median_s
-                for ours, theirs in pairs
-                if ours.clean and theirs.clean
-            ]
-        )
+        return spread([b.median_s / a.median_s for a, b in pairs if a.clean and b.clean])
 
 
 def check_agreement(cells: Sequence[TimedCell]) -> None:
@@ -94,16 +88,16 @@ def check_agreement(cells: Sequence[TimedCell]) -> None:
     for group in dict.fromkeys(cell.group for cell in cells):
         members = [cell for cell in cells if cell.group == group and not cell.untimed]
         _mark(members, [cell.comparable for cell in members])
-    ours = [cell for cell in cells if cell.as_peers is not None]
-    for method in dict.fromkeys((cell.problem, cell.step, cell.method) for cell in ours):
-        members = [c for c in ours if (c.problem, c.step, c.method) == method and not c.error]
+    sampled = [cell for cell in cells if cell.as_peers is not None]
+    for method in dict.fromkeys((cell.problem, cell.step, cell.method) for cell in sampled):
+        members = [c for c in sampled if (c.problem, c.step, c.method) == method and not c.error]
         _mark(members, [cell.figure for cell in members])
 
 
 def _mark(members: Sequence[TimedCell], figures: Sequence[float]) -> None:
     if not members:
         return
-    tolerance = M_TOLERANCE if members[0].step in OF_FAMILY else TOLERANCE
+    tolerance = M_TOLERANCE if members[0].step in FAMILY_STEPS else TOLERANCE
     middle = statistics.median(figures)
     for cell, figure in zip(members, figures, strict=True):
         difference = abs(figure - middle) / max(abs(middle), 1e-300)
@@ -150,9 +144,9 @@ class SpeedReport:
         times, rates = cell.times(), self.rates.get(cell.problem, {})
         if times is None or cell.work is None or cell.source not in rates or cell.error:
             return None
-        found = spend(times.median, cell.work, rates, cell.source, cell.dispatch_s)
-        held = found.floor > 0.0 and found.seconds > 0.0  # a record's rates may over- or underflow
-        return found if held else None
+        spent = spend(times.median, cell.work, rates, cell.source, cell.dispatch_s)
+        # a record's rates may over- or underflow
+        return spent if spent.floor > 0.0 and spent.seconds > 0.0 else None
 
     def discarded(self) -> tuple[int, int]:
         """Return the numbers of discarded rounds and of all rounds."""
@@ -186,7 +180,7 @@ class SpeedReport:
     def to_json(self) -> dict[str, Any]:
         """Return everything except the single calls, as JSON."""
         bad, total = self.discarded()
-        found: dict[str, Any] = json_value(
+        values: dict[str, Any] = json_value(
             {
                 "settings": self.settings,
                 "interrupted": self.interrupted,
@@ -197,11 +191,11 @@ class SpeedReport:
                 "cells": [self._cell_json(cell) for cell in self.cells],
             }
         )
-        return found
+        return values
 
     def _cell_json(self, cell: TimedCell) -> dict[str, Any]:
         """Return the fields of a cell, without single calls, and what is computed from them."""
-        ratios = {other.title: cell.ratio_to(other) for other in self.baselines(cell)}
+        ratios = {peer.title: cell.ratio_to(peer) for peer in self.baselines(cell)}
         fields = {name: value for name, value in vars(cell).items() if name != "kept_times"}
         return fields | {
             "rounds": [
@@ -220,7 +214,7 @@ class SpeedReport:
         """
         _read(_LIMIT, record["settings"]["max_other_cores"])
         return cls(
-            cells=[_cell_of(found) for found in record["cells"]],
+            cells=[_cell_of(values) for values in record["cells"]],
             settings=record["settings"],
             environment=record["environment"],
             interrupted=record["interrupted"],
@@ -234,18 +228,19 @@ _RATES = TypeAdapter(dict[str, Annotated[dict[str, Rates], Field(min_length=1)]]
 _REASONS = TypeAdapter(dict[str, str])
 
 
-def _read(form: TypeAdapter[Form], found: Any) -> Form:
+def _read(form: TypeAdapter[Form], values: Any) -> Form:
     # strict validation of JSON takes an object for a named tuple, but not "3" for a number
-    return form.validate_json(json.dumps(found), strict=True)
+    return form.validate_json(json.dumps(values), strict=True)
 
 
-def _cell_of(found: Mapping[str, Any]) -> TimedCell:
+def _cell_of(values: Mapping[str, Any]) -> TimedCell:
+    """Return the cell of a record. Raises `ValueError` if it is not valid."""
     missing_figures = {
-        name: float("nan") for name in ("first_call_s", "figure") if found[name] is None
+        name: float("nan") for name in ("first_call_s", "figure") if values[name] is None
     }
-    family = found.get("family", found["method"])  # older records have none
-    said = {**found, **missing_figures, "family": family, "kept_times": found["seconds"]}
-    cell = _read(_CELL, said)
+    family = values.get("family", values["method"])  # older records have none
+    form = {**values, **missing_figures, "family": family, "kept_times": values["seconds"]}
+    cell = _read(_CELL, form)
     if cell.work is not None and not cell.work.flops:
         raise ValueError("a step without work")
     return cell

@@ -40,32 +40,32 @@ def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> str:
     file cannot be written, and for records without rates.
     """
     check_figure_path(path)
-    found = {
+    problems = {
         problem: (machine, timed)
         for problem in dict.fromkeys(name for report in reports for name in report.rates)
         if (timed := [mark for report in reports for mark in _timed(report, problem)])
         for machine in [
-            best_of([r for one in reports for r in one.rates.get(problem, {}).values()])
+            best_of([r for report in reports for r in report.rates.get(problem, {}).values()])
         ]
     }
-    if not found:
+    if not problems:
         raise UserError("these records have no rates of the machine: time again, then draw")
-    cells = [cell for _, timed in found.values() for cell, _ in timed]
+    cells = [cell for _, timed in problems.values() for cell, _ in timed]
     colours = {
         who: s.colour for who, s in line_styles(dict.fromkeys(c.source for c in cells)).items()
     }
     kinds = dict.fromkeys(f"{cell.step} {cell.method}" for cell in cells)
     marks = {kind: MARKS[i % len(MARKS)] for i, kind in enumerate(kinds)}
     with matplotlib.rc_context(STYLE):
-        columns = min(len(found), 2)
-        figure, axes = grid(-(-len(found) // columns), columns)
+        columns = min(len(problems), 2)
+        figure, axes = grid(-(-len(problems) // columns), columns)
         # a single panel is as wide as its legend
         figure.set_size_inches(max(3.4 * columns, 5.2), 2.6 * len(axes) + 0.8)
         panels = list(axes.flat)
-        for panel, (problem, (machine, timed)) in zip(panels, found.items(), strict=False):
+        for panel, (problem, (machine, timed)) in zip(panels, problems.items(), strict=False):
             _draw_panel(panel, machine, timed, colours, marks)
             panel.set_title(problem)
-        for panel in panels[len(found) :]:
+        for panel in panels[len(problems) :]:
             panel.set_visible(False)
         for row in axes:
             row[0].set_ylabel("GFLOP/s")
@@ -88,12 +88,12 @@ def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> str:
 
 def _timed(report: SpeedReport, problem: str) -> list[tuple[TimedCell, tuple[float, float]]]:
     """Return the cells of a problem with their coordinates: FLOPs per byte, FLOP/s."""
-    found = []
+    timed = []
     for cell in report.cells:
         spent = report.spent(cell)
         if cell.problem == problem and spent is not None and cell.work is not None:
-            found.append((cell, (cell.work.intensity, cell.work.flops / spent.seconds)))
-    return found
+            timed.append((cell, (cell.work.intensity, cell.work.flops / spent.seconds)))
+    return timed
 
 
 def _draw_panel(

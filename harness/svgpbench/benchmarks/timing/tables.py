@@ -26,14 +26,14 @@ def times_table(report: SpeedReport) -> Table:
         times = cell.times()
         if times is None or cell.untimed:
             continue
-        fastest = (report.fastest(peer, cell) for peer in peers)
-        clean = sum(one.clean for one in cell.rounds)
+        peer_cells = (report.fastest(peer, cell) for peer in peers)
+        clean = sum(timed_round.clean for timed_round in cell.rounds)
         rows.append(
             [
                 *(cell.problem, cell.step, cell.title),
                 *(times.median, times.least, times, cell.first_call_s),
                 f"{clean}/{len(cell.rounds)}",
-                *(cell.ratio_to(other) if other else None for other in fastest),
+                *(cell.ratio_to(peer_cell) if peer_cell else None for peer_cell in peer_cells),
             ]
         )
     columns = (
@@ -49,6 +49,7 @@ def times_table(report: SpeedReport) -> Table:
 
 
 def _ratio(ratio: OrderStatistics) -> str:
+    """Format a ratio with its quartiles."""
     return f"{ratio.median:.2f} ({ratio.q1:.2f}–{ratio.q3:.2f})"
 
 
@@ -82,10 +83,9 @@ def floor_table(report: SpeedReport) -> Table:
 def rates_table(report: SpeedReport) -> Table:
     """Return a table of the rates of each backend and BLAS at each problem's shapes, and the best."""
     rows = []
-    for problem, found in report.rates.items():
-        for who, rates in found.items():
-            rows.append([problem, who, *_billions(rates)])
-        best = [problem, "best", *_billions(best_of(list(found.values())))]
+    for problem, by_source in report.rates.items():
+        rows += [[problem, source, *_billions(rates)] for source, rates in by_source.items()]
+        best = [problem, "best", *_billions(best_of(list(by_source.values())))]
         rows.append([Styled(value, "bold") for value in best])
     columns = (
         *(Column("problem", wrap=False), Column("rates of", wrap=False)),

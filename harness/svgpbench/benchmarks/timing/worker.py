@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
     requests, answers = take_pipes()
     die_with(options.parent)
     name, _, mode = options.backend.partition(":")
-    place = (name, mode, "float64", options.device)
+    backend = (name, mode, "float64", options.device)
     pin(name, options.threads, [int(core) for core in options.cores.split(",") if core])
     cases: dict[tuple[Any, Any], TimedCase] = {}
 
@@ -65,13 +65,13 @@ def main(arguments: list[str] | None = None) -> None:
             elif request["do"] == "rates":
                 sizes = Sizes(*request["sizes"])
                 if request["through"] == "ops":
-                    rates = measure_ops(load_backend(*place), sizes)
+                    rates = measure_ops(load_backend(*backend), sizes)
                 else:
                     rates = measure_blas(sizes, options.threads)
                 say({"rates": rates._asdict()})
             elif request["do"] == "prepare":
                 problem = load_problem(Path(request["problem"]))
-                cases[key] = build_case(load_backend(*place), problem, *key)
+                cases[key] = build_case(load_backend(*backend), problem, *key)
                 say(prepare(cases[key]))
             else:
                 say({"seconds": time_calls(cases[key].call, request["calls"])})

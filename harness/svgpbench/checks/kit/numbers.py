@@ -1,6 +1,8 @@
-"""Seeded arrays and an equality assertion for the tests of the `Ops` contract."""
+"""Seeded arrays, a tree and an equality assertion for the tests of the `Ops` contract."""
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +10,14 @@ import numpy.typing as npt
 from svgpbench.ops import Array, Ops, eps
 
 Floats = npt.NDArray[np.float64]
+
+
+class Parts(NamedTuple):
+    """A tree with a leaf that a function uses, one that it ignores, and a nested tree."""
+
+    used: Any
+    unused: Any
+    nested: Any
 
 
 def numbers(*shape: int, seed: int = 0) -> Floats:

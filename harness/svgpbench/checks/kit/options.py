@@ -1,4 +1,4 @@
-"""The kit's command line: backends and methods to test, their dtypes, and known failures.
+"""The kit's command line: backends, methods and likelihoods to test, dtypes, and known failures.
 
 The process has the environment variables of a worker and one thread. A file of known failures has one
 pattern of test names per line, and `#` before comments. Tests that match are expected to fail; one that
@@ -22,6 +22,7 @@ from svgpbench.errors import UserError
 from svgpbench.ops import Ops
 from svgpbench.plugins import (
     BACKENDS,
+    LIKELIHOODS,
     METHODS,
     check_backend,
     framework_of,
@@ -32,22 +33,25 @@ from svgpbench.runs.worker_setup import pin, worker_environment
 
 KIT_FOLDER = Path(__file__).parent
 TESTS_OF_METHODS = "test_method.py"
+TESTS_OF_LIKELIHOODS = "test_likelihood.py"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the kit's options."""
-    group = parser.getgroup("svgpbench", "conformance of backends and methods")
+    group = parser.getgroup("svgpbench", "conformance of plugins")
     group.addoption("--backend", action="append", metavar="NAME[:MODE]", help="repeat for several")
     group.addoption("--method", action="append", metavar="NAME", help="repeat for several")
+    group.addoption("--likelihood", action="append", metavar="NAME", help="repeat for several")
     group.addoption("--known-failures", metavar="FILE", help="patterns of test names, one a line")
 
 
 @dataclass
 class Kit:
-    """Options of a run: backends, methods and known failures."""
+    """Options of a run: backends, methods, likelihoods and known failures."""
 
     backends: list[BackendConfig]
     methods: list[str]
+    likelihoods: list[str]
     known_failures: dict[str, list[str]] = field(default_factory=dict)  # pattern → matching names
 
     def targets(self) -> list[tuple[str, str, str]]:
@@ -71,21 +75,25 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _read_options(config: pytest.Config) -> Kit:
-    """Return the options. Loads the methods, and sets the environment variables and threads."""
+    """Return the options. Loads the plugins, and sets the environment variables and threads."""
     methods: list[str] = config.getoption("method") or []
-    names: list[str] = config.getoption("backend") or ([REFERENCE] if methods else [])
-    if not names:
-        raise UserError("say what to test: --backend NAME, --method NAME, or both")
+    likelihoods: list[str] = config.getoption("likelihood") or []
+    names: list[str] = config.getoption("backend") or []
+    if not names and not methods and not likelihoods:
+        raise UserError("say what to test: --backend NAME, --method NAME or --likelihood NAME")
+    names = names or [REFERENCE]
     backends = [BackendConfig.parse(name) for name in names]
     for backend in backends:
         check_backend(backend.name)
     for method in methods:
         load(METHODS, method)
+    for likelihood in likelihoods:
+        load(LIKELIHOODS, likelihood)
     os.environ.update(worker_environment("cpu", 1))
     for backend in backends:
         pin(backend.name, 1, [])
     patterns = _read_patterns(config.getoption("known_failures"))
-    return Kit(backends, methods, {pattern: [] for pattern in patterns})
+    return Kit(backends, methods, likelihoods, {pattern: [] for pattern in patterns})
 
 
 def _read_patterns(file: str | None) -> Iterator[str]:
@@ -113,6 +121,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "moded" in metafunc.fixturenames:
         values = list(first_targets.values())
         metafunc.parametrize("moded", values, indirect=True, ids=["-".join(x) for x in values])
+    if "likelihood_name" in metafunc.fixturenames:
+        metafunc.parametrize("likelihood_name", kit.likelihoods)
     if "variant" in metafunc.fixturenames:
         from svgpbench.checks.kit.variants import variants_of
 
@@ -121,10 +131,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Ignore tests of backends if methods are given, and tests of methods otherwise."""
+    """Ignore tests of what is not given; without methods and likelihoods, backends are tested."""
     if collection_path.parent != KIT_FOLDER or not collection_path.name.startswith("test_"):
         return None
-    return (collection_path.name == TESTS_OF_METHODS) != bool(config.stash[KIT].methods) or None
+    kit = config.stash[KIT]
+    given = {TESTS_OF_METHODS: kit.methods, TESTS_OF_LIKELIHOODS: kit.likelihoods}
+    plugins = given.get(collection_path.name)
+    tested = not (kit.methods or kit.likelihoods) if plugins is None else bool(plugins)
+    return None if tested else True
 
 
 def _ops(request: pytest.FixtureRequest) -> Ops:
@@ -154,19 +168,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark known failures as expected to fail."""
     names_by_pattern = config.stash[KIT].known_failures
     for pattern in names_by_pattern:
-        names_by_pattern[pattern] = [
-            item.name for item in items if fnmatchcase(item.name, _literal(pattern))
-        ]
+        literal = pattern.replace("[", "[[]")  # matches the brackets of a test's parameters
+        names_by_pattern[pattern] = [item.name for item in items if fnmatchcase(item.name, literal)]
     pattern_of = {name: pattern for pattern, names in names_by_pattern.items() for name in names}
     for item in items:
         if item.name in pattern_of:
             reason = f"known failure: {pattern_of[item.name]}"
             item.add_marker(pytest.mark.xfail(reason=reason, strict=False))
-
-
-def _literal(pattern: str) -> str:
-    """Return a pattern that matches the brackets of a test's parameters literally."""
-    return pattern.replace("[", "[[]")
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

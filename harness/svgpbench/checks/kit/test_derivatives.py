@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
 from svgpbench.checks.kit.functions import DIFFERENTIABLE
-from svgpbench.checks.kit.numbers import assert_same
+from svgpbench.checks.kit.numbers import Parts, assert_same
 from svgpbench.errors import NoAutodiffError
 from svgpbench.ops import Array, Ops
 from svgpbench.plugins import load_backend
@@ -48,12 +48,6 @@ def test_gradient_equals_the_numpy_reference(typed: Ops, name: str) -> None:
     assert_same(typed, value, f(tuple(arguments)), units=256)
     for g, expected in zip(got, gradients, strict=True):
         assert_same(typed, g, expected, units=units)
-
-
-class Parts(NamedTuple):
-    used: Any
-    unused: Any
-    nested: Any
 
 
 def test_gradient_has_the_trees_structure_and_zeros_for_an_unused_leaf(typed: Ops) -> None:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
-from svgpbench.checks.kit.numbers import assert_same, numbers, positive_definite
+from svgpbench.checks.kit.numbers import Parts, assert_same, numbers, positive_definite
 from svgpbench.ops import Array, Ops
 
 
 def as_it_is(f: Any) -> Any:
     """Return the function unchanged, as `jit` of a backend without compilation does."""
     return f
-
-
-class Parts(NamedTuple):
-    used: Any
-    unused: Any
-    nested: Any
 
 
 def test_scan_equals_a_loop_with_and_without_xs(typed: Ops) -> None:

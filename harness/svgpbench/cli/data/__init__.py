@@ -12,6 +12,7 @@ from svgpbench.cli.data.audit import audit_command, show_command
 from svgpbench.cli.data.croissant import croissant_command
 from svgpbench.cli.data.make import make_command
 from svgpbench.cli.data.split import split_command
+from svgpbench.cli.exit_codes import FAILED
 from svgpbench.errors import UserError
 from svgpbench.experiments.data_errors import data_errors_are_the_users
 from svgpbench.plugins import registries, registry_of
@@ -30,7 +31,8 @@ app.command("make")(make_command)
 app.command("croissant")(croissant_command)
 
 Names: TypeAlias = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets; all by default.")
+    list[str] | None,
+    typer.Argument(metavar="[NAME]...", help="Names of data sets; all by default."),
 ]
 
 
@@ -42,7 +44,8 @@ def table_command(names: Names = None) -> None:
     typer.echo("|---|---:|---:|---|---|")
     for entry in entries:
         typer.echo(
-            f"| `{entry.name}` | {entry.rows} | {len(entry.features)} | {entry.task} | {_mark(entry)} |"
+            f"| `{entry.name}` | {entry.rows} | {len(entry.features)} | {entry.task} "
+            f"| {_fingerprint(entry)} |"
         )
 
 
@@ -51,29 +54,32 @@ def pin_command(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Registry files, such as registry.toml.")
     ],
-    write: Annotated[bool, typer.Option("--write", help="Write what was computed.")] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the computed fingerprints into the files.")
+    ] = False,
 ) -> None:
     """Compute the fingerprints that registry files hold, of the data at hand."""
     from svgpbench_datasets.pinning import pins
     from svgpbench_datasets.pinning import write as write_pin
 
-    seen = wrong = 0
+    pinned = wrong = 0
     try:
         for pin in pins(registry_of, files):
             typer.echo(f"{'same   ' if pin.agrees else 'DIFFERS'} {pin.name} {pin.computed}")
-            seen, wrong = seen + 1, wrong + (not pin.agrees)
+            pinned, wrong = pinned + 1, wrong + (not pin.agrees)
             if write and not pin.agrees:
                 write_pin(pin)
     except (DataError, OSError) as error:
         raise UserError(str(error)) from error
-    if not seen:
+    if not pinned:
         listed = ", ".join(str(file) for file in files)
         raise UserError(f"no fingerprint of a data set at hand in {listed}; name a registry file")
     if wrong and not write:
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def _entries(names: list[str] | None) -> Iterator[DatasetEntry]:
+    """Yield the declared entries of the named data sets, or of all."""
     if names:
         for name in names:
             with data_errors_are_the_users():
@@ -84,7 +90,8 @@ def _entries(names: list[str] | None) -> Iterator[DatasetEntry]:
             yield registry.describe(name)
 
 
-def _mark(entry: DatasetEntry) -> str:
+def _fingerprint(entry: DatasetEntry) -> str:
+    """Return the first 16 digits of the fingerprint, or why there is none."""
     if entry.fingerprint:
         return entry.fingerprint.removeprefix("sha256:")[:16]
     if entry.made:

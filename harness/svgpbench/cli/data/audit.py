@@ -45,14 +45,17 @@ Arrays: TypeAlias = Annotated[
         "--array", metavar="NAME", help="Array of a .mat or .npz file; repeat for several."
     ),
 ]
-OwnTask: TypeAlias = Annotated[
+TableTask: TypeAlias = Annotated[
     Task | None, typer.Option("--task", help="Task of a file of your own; regression by default.")
 ]
 
 
 def show_command(
     name: Annotated[
-        str, typer.Argument(metavar="NAME|FILE", help="A data set, or a table of your own.")
+        str,
+        typer.Argument(
+            metavar="NAME|FILE", help="Name of a data set, or a table file of your own."
+        ),
     ],
     *,
     declared: Annotated[
@@ -62,23 +65,23 @@ def show_command(
         ),
     ] = False,
     target: Targets = None,
-    task: OwnTask = None,
+    task: TableTask = None,
     array: Arrays = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what is declared of a data set and what is counted in it."""
-    own = Own(target or (), task, array or ())
+    options = TableOptions(target or (), task, array or ())
     content: list[dict[str, Any]]
     if declared:
-        entry = _declared(name, own)
+        entry = _declared_entry(name, options)
         content = [entry.model_dump(mode="json", exclude_defaults=True)]
         cards = [declared_card(entry)]
     else:
-        audits = list(_audits(name, own))
-        content, cards = [one.to_json() for one in audits], [card(one) for one in audits]
+        audits = list(_audits(name, options))
+        content, cards = [x.to_json() for x in audits], [card(x) for x in audits]
     if is_table_file(name):
-        read_as = layout_in_words(layout_of(Path(name), own.arrays))
-        content = [{**one, "read_as": read_as} for one in content]
+        read_as = layout_in_words(layout_of(Path(name), options.arrays))
+        content = [{**facts, "read_as": read_as} for facts in content]
         cards = [chain([("read as", read_as)], lines) for lines in cards]
     if as_json:
         print_json(content[0] if len(content) == 1 else content)
@@ -91,36 +94,39 @@ def audit_command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME|FILE]...", help="Data sets at hand, all by default; tables of your own."
+            metavar="[NAME|FILE]...",
+            help="Data sets, or table files of your own; all data sets at hand by default.",
         ),
     ] = None,
     *,
     target: Targets = None,
-    task: OwnTask = None,
+    task: TableTask = None,
     array: Arrays = None,
     as_json: AsJson = False,
 ) -> None:
     """Look for leaks and oddities in the numbers of data sets."""
-    found: list[Audit] = []
-    for name in names or _at_hand():
+    options = TableOptions(target or (), task, array or ())
+    audits: list[Audit] = []
+    for name in names or _names_at_hand():
         tell(f"auditing {name}")
-        found += _audits(name, Own(target or (), task, array or ()))
+        audits += _audits(name, options)
     if as_json:
-        print_json([one.to_json() for one in found])
+        print_json([x.to_json() for x in audits])
     else:
-        show(_audit_table(found))
+        show(_audit_table(audits))
 
 
-class Own(NamedTuple):
-    """Options of the command line for a table of the user's own."""
+class TableOptions(NamedTuple):
+    """Command-line options for a user's table."""
 
     targets: Sequence[str]
     task: Task | None
     arrays: Sequence[str]
 
 
-def _declared(name: str, own: Own) -> DatasetEntry:
-    _check_registered(name, own)
+def _declared_entry(name: str, options: TableOptions) -> DatasetEntry:
+    """Return the entry of a registered data set. Raises `UserError` for a third-party registry."""
+    _check_registered(name, options)
     with data_errors_are_the_users():
         entry = registry_of(name).describe(name)
     if not isinstance(entry, DatasetEntry):
@@ -128,9 +134,9 @@ def _declared(name: str, own: Own) -> DatasetEntry:
     return entry
 
 
-def _check_registered(name: str, own: Own) -> None:
+def _check_registered(name: str, options: TableOptions) -> None:
     """Raise `UserError` if an option of table files is given for a registered name or a folder."""
-    for option, value in zip(("--target", "--task", "--array"), own, strict=True):
+    for option, value in zip(("--target", "--task", "--array"), options, strict=True):
         if value and Path(name).is_dir():
             raise UserError(f"{name} is a folder; name a file in it, such as a .csv")
         if value:
@@ -140,13 +146,13 @@ def _check_registered(name: str, own: Own) -> None:
             )
 
 
-def _audits(name: str, own: Own) -> Iterator[Audit]:
+def _audits(name: str, options: TableOptions) -> Iterator[Audit]:
     """Yield the audit of a registered data set, or one audit per target of a user's table."""
     with data_errors_are_the_users():
         if is_table_file(name):
-            yield from (audit_dataset(dataset) for dataset in _own_tables(name, own))
+            yield from (audit_dataset(dataset) for dataset in _user_tables(name, options))
             return
-        _check_registered(name, own)
+        _check_registered(name, options)
         registry = registry_of(name)
         if isinstance(registry, Registry):
             yield audit(registry, name)
@@ -154,23 +160,25 @@ def _audits(name: str, own: Own) -> Iterator[Audit]:
             yield audit_dataset(registry.load(name))
 
 
-def _own_tables(file: str, own: Own) -> Iterator[Dataset]:
-    if twice := next((x for x, times in Counter(own.targets).items() if times > 1), ""):
-        raise UserError(f"--target {twice} is given twice")
-    if not own.targets:
+def _user_tables(file: str, options: TableOptions) -> Iterator[Dataset]:
+    """Yield the data set of each target. Raises `UserError` if a target is missing or repeated."""
+    targets = options.targets
+    if repeated := next((x for x, times in Counter(targets).items() if times > 1), ""):
+        raise UserError(f"--target {repeated} is given twice")
+    if not targets:
         raise UserError(f"which column of {file} is to be predicted? name it with --target")
-    for target in own.targets:
+    for target in targets:
         yield load_user_table(
             file,
             target=target,
-            task=(own.task or Task.regression).value,
-            name=Path(file).name + f"@{target}" * (len(own.targets) > 1),
-            outputs=own.targets,
-            arrays=own.arrays,
+            task=(options.task or Task.regression).value,
+            name=Path(file).name + f"@{target}" * (len(targets) > 1),
+            outputs=targets,
+            arrays=options.arrays,
         )
 
 
-def _at_hand() -> list[str]:
+def _names_at_hand() -> list[str]:
     """Return the names of the data sets that can be loaded without a network."""
     with data_errors_are_the_users():
         return [
@@ -181,7 +189,7 @@ def _at_hand() -> list[str]:
         ]
 
 
-def _audit_table(found: Sequence[Audit]) -> Table:
+def _audit_table(audits: Sequence[Audit]) -> Table:
     columns = (
         Column("name", wrap=False),
         *(number(name) for name in ("rows", "D", "distinct")),
@@ -189,14 +197,14 @@ def _audit_table(found: Sequence[Audit]) -> Table:
         Column("flags"),
     )
     rows = []
-    for one in found:
-        facts = one.facts
-        flags = "\n".join(f"{'LEAK ' * flag.leak}{flag.text}" for flag in one.flags)
+    for result in audits:
+        facts = result.facts
+        flags = "\n".join(f"{'LEAK ' * flag.leak}{flag.text}" for flag in result.flags)
         rows.append(
             [
-                *(one.name, facts.rows, facts.features, facts.distinct_inputs),
+                *(result.name, facts.rows, facts.features, facts.distinct_inputs),
                 *(facts.row_correlation, facts.test_seen / facts.test_rows),
-                Styled(flags, "bold red" if one.leaks else ""),
+                Styled(flags, "bold red" if result.leaks else ""),
             ]
         )
     return Table(columns, rows)

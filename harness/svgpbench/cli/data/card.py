@@ -58,7 +58,8 @@ def card(audit: Audit) -> Lines:
     yield "row before", f"target {facts.previous_ratio:.2f} times as unlike as of any two rows"
     yield "nearest row", f"target {facts.nearest_ratio:.2f} times as unlike as of any two rows"
     yield "linear fit", f"R² {facts.linear_r2:.2g} over all rows"
-    yield "test inputs in training", f"{_seen(audit)} ({facts.split})"
+    seen = f"{facts.test_seen} of {facts.test_rows}, {facts.test_told} with their target"
+    yield "test inputs in training", f"{seen} ({facts.split})"
     if entry is not None:
         yield "fixed splits", _splits(entry)
     for flag in audit.flags:
@@ -105,20 +106,16 @@ def _size(file: File) -> str:
     return f"{size}, sha256 {file.sha256}"
 
 
-def _seen(audit: Audit) -> str:
-    facts = audit.facts
-    return f"{facts.test_seen} of {facts.test_rows}, {facts.test_told} with their target"
-
-
 def _missing(audit: Audit) -> str:
     facts = audit.facts
     if facts.missing_rows == 0 or audit.entry is None:
         return "none"
     columns = [f"{name}: {count}" for name, count in facts.missing_cells.items()]
-    done = _MISSING[audit.entry.missing]
-    return f"in {facts.missing_rows} rows of the files ({', '.join(columns)}); {done}"
+    treatment = _MISSING[audit.entry.missing]
+    return f"in {facts.missing_rows} rows of the files ({', '.join(columns)}); {treatment}"
 
 
 def _few(names: Iterable[str]) -> str:
+    """Return the first six names and the number of the others."""
     names = tuple(names)
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

@@ -12,9 +12,9 @@ from svgpbench.plugins import registry_of
 
 
 def croissant_command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set of a registry.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set.")],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="A folder called NAME by default.")
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder to write; NAME by default.")
     ] = None,
 ) -> None:
     """Write a data set's table in Parquet, and what is known of it in Croissant."""

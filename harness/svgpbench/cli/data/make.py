@@ -19,7 +19,9 @@ from svgpbench_datasets.generated.walker import Walk, make_walker
 
 
 def make_command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set that is made.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of a data set that is made on your machine.")
+    ],
     *,
     rows: Annotated[int, typer.Option("--rows", min=1, help="Number of rows.")] = Walk.rows,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = Walk.seed,
@@ -41,23 +43,25 @@ def make_command(
 ) -> None:
     """Simulate a data set and keep it as Parquet; needs the extra `walker`."""
     with data_errors_are_the_users():
-        wanted = Walk(rows, seed, policy, cast(Literal[1, 2], frames))
-        path = _checked(name, wanted, out)
+        walk = Walk(rows, seed, policy, cast(Literal[1, 2], frames))
+        path = _checked_path(name, walk, out)
         with _reporter(rows) as on_rows:
-            make_walker(path, wanted, on_rows)
-    typer.echo(f"{rows} rows of {len(wanted.columns)} columns: {path}")
+            make_walker(path, walk, on_rows)
+    typer.echo(f"{rows} rows of {len(walk.columns)} columns: {path}")
 
 
-def _checked(name: str, wanted: Walk, out: Path | None) -> Path:
+def _checked_path(name: str, walk: Walk, out: Path | None) -> Path:
     """Return the path of the file to make. Raises `UserError` if name or path does not fit."""
     from svgpbench_datasets.fetch.cache import cache_folder
 
     entry = registry_of(name).describe(name)
     if getattr(entry, "made", None) is None:
-        made = [one for one in REGISTRY.names() if REGISTRY.describe(one).made]
-        raise UserError(f"data set {name!r} is not one that is made (these are: {', '.join(made)})")
+        names = [x for x in REGISTRY.names() if REGISTRY.describe(x).made]
+        raise UserError(
+            f"data set {name!r} is not one that is made (these are: {', '.join(names)})"
+        )
     if out is None:
-        if wanted != Walk():
+        if walk != Walk():
             raise UserError(
                 f"other rows, seed, policy or frames than those of {name!r}: "
                 "name a file for them with --out"

@@ -19,7 +19,7 @@ from svgpbench_datasets import Split
 from svgpbench_datasets.masks import write_masks
 
 
-class Kind(StrEnum):
+class SplitKind(StrEnum):
     """Kinds of splits."""
 
     k_fold = "k-fold"
@@ -31,11 +31,14 @@ DEFAULT = SplitConfig()
 
 
 def split_command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set or variant of one.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of a data set or of a variant.")
+    ],
     *,
     kind: Annotated[
-        Kind, typer.Option("--kind", help="fixed: published with the data set.")
-    ] = Kind.k_fold,
+        SplitKind,
+        typer.Option("--kind", help="Kind of split; fixed ones are published with the data set."),
+    ] = SplitKind.k_fold,
     folds: Annotated[
         int, typer.Option("--folds", min=2, help="Number of folds of k-fold.")
     ] = DEFAULT.folds,
@@ -61,31 +64,31 @@ def split_command(
     """Print the splits of a data set with their hashes, and write them for other software."""
     with data_errors_are_the_users():
         entry = registry_of(name).describe(name)
-        counts = {Kind.k_fold: folds, Kind.random: 1, Kind.fixed: 1}
-        if kind == Kind.fixed and entry.splits is not None:
-            counts[Kind.fixed] = entry.splits.count
+        counts = {SplitKind.k_fold: folds, SplitKind.random: 1, SplitKind.fixed: 1}
+        if kind == SplitKind.fixed and entry.splits is not None:
+            counts[SplitKind.fixed] = entry.splits.count
         # not validated here: `split_rows` reports invalid numbers
-        how = SplitConfig.model_construct(
+        config = SplitConfig.model_construct(
             kind=kind.value, folds=folds, test_fraction=test_fraction, seed=seed
         )
         splits = [
-            split_rows(DataConfig(name=name), how.model_copy(update={"fold": fold}), entry.rows)
+            split_rows(DataConfig(name=name), config.model_copy(update={"fold": fold}), entry.rows)
             for fold in range(counts[kind])
         ]
         if out is not None:
             write_masks(out, splits)
     if as_json:
-        print_json([_facts(split) for split in splits])
+        print_json([_as_json(split) for split in splits])
     else:
         columns = (
             *(number(name) for name in ("fold", "train", "test")),
             Column("hash of the row numbers", wrap=False),
         )
-        rows = [[one.fold, len(one.train), len(one.test), one.hash] for one in splits]
+        rows = [[x.fold, len(x.train), len(x.test), x.hash] for x in splits]
         show(Table(columns, rows))
 
 
-def _facts(split: Split) -> dict[str, int | str]:
+def _as_json(split: Split) -> dict[str, int | str]:
     return {
         "kind": split.kind,
         "fold": split.fold,

@@ -16,7 +16,7 @@ from svgpbench.metrics import METRICS, Better, Metric, loss
 from svgpbench.output.figure_and_table_types import FigureKind, MetricName
 from svgpbench.output.palette import LineStyle, line_styles
 from svgpbench.output.panel import Label, finish, grid, label, legend, logarithmic, title_of
-from svgpbench.output.plot_data import Drawn, listed
+from svgpbench.output.plot_data import PlotData, listed
 from svgpbench.results.collect import dotted_settings
 from svgpbench.stats.means import WHICH_ERROR, mean_and_error
 
@@ -28,11 +28,11 @@ BESIDE_THE_BEST: dict[Better, tuple[float, float]] = {"higher": (1.0, 0.125), "l
 
 
 class Against(FigureKind):
-    """A row a metric, a column a data set; a curve is several methods that differ in what `x` is.
+    """Final metrics against `x`: one row per metric and one column per data set.
 
     `x`: a setting such as "inducing.count", a metric such as "seconds", "n_train" or "dimensions".
-    `curves`: labels of curves, each with the labels of its methods; without it, a curve a method by name
-    where x is a setting, and by label elsewhere. Methods without records are told in the caption.
+    `curves`: labels of curves, each with the labels of its methods. Without it, methods of one name form a
+    curve if `x` is a setting; otherwise each label is a curve. The caption lists methods without records.
     """
 
     metrics: tuple[MetricName, ...] = ("nlpd",)
@@ -41,23 +41,25 @@ class Against(FigureKind):
     scale: Literal["linear", "log"] = "linear"
     depth: PositiveFloat | None = None  # of the vertical axis, from the best mean
 
-    def draw(self, drawn: Drawn) -> Figure:
+    def draw(self, plot_data: PlotData) -> Figure:
         """Return the figure. Raises `UserError` if no record has a metric, or `x` is not known."""
         metrics = [METRICS[name] for name in self.metrics]
-        drawn.check_recorded(metrics, drawn.finals)
-        cells = drawn.finals.assign(x=self._positions(drawn), curve=self._curves_of(drawn))
+        plot_data.check_recorded(metrics, plot_data.finals)
+        cells = plot_data.finals.assign(
+            x=self._positions(plot_data), curve=self._curves_of(plot_data)
+        )
         cells = cells[cells["curve"] != ""]
         styles = line_styles(cells["curve"].unique())
-        panels = [""] if self.x in FACTS else drawn.data
+        panels = [""] if self.x in FACTS else plot_data.data
         figure, axes = grid(len(metrics), len(panels))
         for column, name in enumerate(panels):
-            here = cells[cells["data"] == name] if name else cells
+            shown = cells[cells["data"] == name] if name else cells
             for row, metric in enumerate(metrics):
-                self._draw_panel(axes[row][column], here, styles, metric)
+                self._draw_panel(axes[row][column], shown, styles, metric)
                 if column == 0:
                     axes[row][column].set_ylabel(metric.label)
             if name:
-                axes[0][column].set_title(title_of(name, here))
+                axes[0][column].set_title(title_of(name, shown))
             axes[-1][column].set_xlabel(self._x_label())
         figure.align_ylabels(list(axes[:, 0]))
         legend(figure, styles)
@@ -87,62 +89,65 @@ class Against(FigureKind):
             logarithmic(panel)
         label(panel, labels)
 
-    def _positions(self, drawn: Drawn) -> list[Any]:
+    def _positions(self, plot_data: PlotData) -> list[Any]:
         """Return the position of each cell on the horizontal axis."""
         if self.x in METRICS:
-            return list(drawn.finals[self.x])
+            return list(plot_data.finals[self.x])
         if self.x in FACTS:
-            return [record.data.get(self.x) for record in drawn.records]
-        settings = [dict(dotted_settings(record)) for record in drawn.records]
-        known = {key for each in settings for key, value in each.items() if _is_number(value)}
-        if self.x not in known:
-            raise unknown("x of a figure", self.x, known | METRICS.keys() | set(FACTS))
-        return [each.get(self.x) for each in settings]
+            return [record.data.get(self.x) for record in plot_data.records]
+        settings = [dict(dotted_settings(record)) for record in plot_data.records]
+        numeric = {
+            key
+            for cell in settings
+            for key, value in cell.items()
+            if isinstance(value, (int, float)) and not isinstance(value, bool)
+        }
+        if self.x not in numeric:
+            raise unknown("x of a figure", self.x, numeric | METRICS.keys() | set(FACTS))
+        return [cell.get(self.x) for cell in settings]
 
-    def _curves_of(self, drawn: Drawn) -> list[str]:
+    def _curves_of(self, plot_data: PlotData) -> list[str]:
         """Return the label of each cell's curve, empty for a cell on no curve."""
-        methods = [record.config.method for record in drawn.records]
+        methods = [record.config.method for record in plot_data.records]
         if not self.curves:
             by_label = self.x in METRICS or self.x in FACTS
             return [method.title if by_label else method.name for method in methods]
         curve_of = {title: curve for curve, titles in self.curves.items() for title in titles}
-        if len(self._not_here(drawn)) == len(curve_of):
-            raise unknown("method in these records", next(iter(curve_of)), drawn.styles)
+        if len(self._without_records(plot_data)) == len(curve_of):
+            raise unknown("method in these records", next(iter(curve_of)), plot_data.styles)
         return [curve_of.get(method.title, "") for method in methods]
 
-    def _not_here(self, drawn: Drawn) -> list[str]:
+    def _without_records(self, plot_data: PlotData) -> list[str]:
         """Return the methods of `curves` that have no record."""
         titles = (title for of_curve in self.curves.values() for title in of_curve)
-        return [title for title in titles if title not in drawn.styles]
+        return [title for title in titles if title not in plot_data.styles]
 
     def _x_label(self) -> str:
         return METRICS[self.x].label if self.x in METRICS else self.x
 
-    def caption(self, drawn: Drawn) -> str:
+    def caption(self, plot_data: PlotData) -> str:
         """Return a sentence on the points and bars."""
         phrases = listed([f"of {METRICS[name].phrase}" for name in self.metrics])
         return (
-            f"mean over {drawn.cells} cells (folds × seeds) {phrases}, at the end, against "
+            f"mean over {plot_data.cells} cells (folds × seeds) {phrases}, at the end, against "
             f"{self._x_label()}; bars: standard error, {WHICH_ERROR}."
             + (f" Beyond the axis: more than {self.depth:g} from the best." if self.depth else "")
         )
 
-    def remarks(self, drawn: Drawn) -> Sequence[str]:
+    def remarks(self, plot_data: PlotData) -> Sequence[str]:
         """Return sentences on methods without records, and on times."""
-        missing = self._not_here(drawn)
-        found = [f"Without records here: {listed(missing)}."] if missing else []
-        return [*found, *(drawn.warning_of_times if "seconds" in (self.x, *self.metrics) else ())]
+        missing = self._without_records(plot_data)
+        sentences = [f"Without records here: {listed(missing)}."] if missing else []
+        if "seconds" in (self.x, *self.metrics):
+            sentences += plot_data.warning_of_times
+        return sentences
 
 
 def _points(cells: pd.DataFrame, metric: str) -> Iterator[tuple[float, float, float]]:
     """Yield (x, mean, standard error) of each method and data set of a curve, from left to right."""
-    found = []
+    points = []
     for _, group in cells[cells["status"] == "ok"].groupby(["data", "method"], sort=False):
         mean, error = mean_and_error(group, metric)
         if not np.isnan(mean):
-            found.append((float(group["x"].mean()), mean, error))
-    yield from sorted(found)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+            points.append((float(group["x"].mean()), mean, error))
+    yield from sorted(points)

@@ -18,10 +18,10 @@ from svgpbench.output.panel import grid, plain_powers
 
 
 class Contours(ComputedFigure):
-    """`value` over a grid of `x` and `y`, on logarithmic axes; contours so far `below` its largest value.
+    """Contours of `value` over `x` and `y` on logarithmic axes, at distances `below` its largest value.
 
-    Rows that have a name in the column `curve` are points of that curve, which is a star where it has one;
-    the first of those `begun` is a dot. `diagonal`: where x and y are the same.
+    Rows with a name in the column `curve` are points of that curve. A curve of one point is a star, and the
+    curves in `begun` start with a dot. `diagonal` draws the line on which x and y are equal.
     """
 
     x: str

@@ -25,17 +25,17 @@ from svgpbench.output.panel import (
     title_of,
     whole_numbers,
 )
-from svgpbench.output.plot_data import Drawn, listed
+from svgpbench.output.plot_data import PlotData, listed
 from svgpbench.results.frames import count_by
 from svgpbench.stats.means import WHICH_ERROR
 
 
 class Convergence(FigureKind):
-    """A row a metric, a column a data set, a curve a method: mean and standard error over cells.
+    """Metrics during training: one row per metric, one column per data set and one curve per method.
 
-    `scale = "log"` has a logarithmic horizontal axis, without iteration 0. `depth`: of a vertical axis whose
-    metric is better where it is higher, how far it goes below the best mean. `width` and `height`: of a
-    panel, in inches.
+    A curve is the mean over cells, with a band of its standard error. `scale = "log"` makes the horizontal
+    axis logarithmic, without iteration 0. For a metric that is better when higher, the vertical axis starts
+    `depth` below the best mean. `width` and `height` are those of a panel, in inches.
     """
 
     metrics: tuple[TracedName, ...] = ("elbo", "nlpd")
@@ -45,33 +45,33 @@ class Convergence(FigureKind):
     width: PositiveFloat = 1.36
     height: PositiveFloat = 1.4
 
-    def draw(self, drawn: Drawn) -> Figure:
+    def draw(self, plot_data: PlotData) -> Figure:
         """Return the figure. Raises `UserError` if no record has a trace, or none has one of the metrics."""
-        if drawn.traces.empty:
-            raise drawn.none_of("a trace")
+        if plot_data.traces.empty:
+            raise plot_data.none_of("a trace")
         metrics = [of_a_trace(name) for name in self.metrics]
-        drawn.check_recorded(metrics, drawn.traces)
-        figure, axes = grid(len(metrics), len(drawn.data), self.width, self.height)
-        for column, name in enumerate(drawn.data):
-            here = drawn.traces[drawn.traces["data"] == name]
-            dead = failed_at_once(drawn.finals[drawn.finals["data"] == name], here)
+        plot_data.check_recorded(metrics, plot_data.traces)
+        figure, axes = grid(len(metrics), len(plot_data.data), self.width, self.height)
+        for column, name in enumerate(plot_data.data):
+            traces = plot_data.traces[plot_data.traces["data"] == name]
+            dead = failed_at_once(plot_data.finals[plot_data.finals["data"] == name], traces)
             for row, metric in enumerate(metrics):
                 panel = axes[row][column]
-                without = _without(here, metric.name)
-                lines = curves(here[~here["method"].isin(without)], metric.name, dead, self.x)
+                without = _methods_without(traces, metric.name)
+                lines = curves(traces[~traces["method"].isin(without)], metric.name, dead, self.x)
                 shown = self._limits(lines, metric)
                 arrows = self._depth_of(metric) is None
-                _draw_panel(panel, lines, drawn.styles, metric, without, shown, arrows=arrows)
+                _draw_panel(panel, lines, plot_data.styles, metric, without, shown, arrows=arrows)
                 if self.scale == "log":
                     logarithmic(panel)
                 elif self.x == "iteration":
                     whole_numbers(panel)
                 if column == 0:
                     panel.set_ylabel(metric.label)
-            axes[0][column].set_title(title_of(name, here))
-            axes[-1][column].set_xlabel(self._x_label(drawn))
+            axes[0][column].set_title(title_of(name, traces))
+            axes[-1][column].set_xlabel(self._x_label(plot_data))
         figure.align_ylabels(list(axes[:, 0]))
-        legend(figure, drawn.styles)
+        legend(figure, plot_data.styles)
         return figure
 
     def _limits(self, lines: Sequence[Curve], metric: Metric) -> tuple[float, float]:
@@ -88,27 +88,27 @@ class Convergence(FigureKind):
     def _depth_of(self, metric: Metric) -> float | None:
         return self.depth if metric.better == "higher" else None
 
-    def _x_label(self, drawn: Drawn) -> str:
+    def _x_label(self, plot_data: PlotData) -> str:
         if self.x == "seconds":
             return "seconds of training"
-        online = any(r.config.training.kind == "online" for r in drawn.records)
+        online = any(r.config.training.kind == "online" for r in plot_data.records)
         return "iteration" if online else "EM iteration"
 
-    def caption(self, drawn: Drawn) -> str:
+    def caption(self, plot_data: PlotData) -> str:
         """Return a sentence on the curves and bands."""
         phrases = listed([f"of {of_a_trace(name).phrase}" for name in self.metrics])
         return (
-            f"mean over {drawn.cells} cells (folds × seeds) {phrases}, "
-            f"against {self._x_label(drawn)}; band: standard error, {WHICH_ERROR}."
+            f"mean over {plot_data.cells} cells (folds × seeds) {phrases}, "
+            f"against {self._x_label(plot_data)}; band: standard error, {WHICH_ERROR}."
             + (f" Below the axis: more than {self.depth:g} from the best." if self.depth else "")
         )
 
-    def remarks(self, drawn: Drawn) -> Sequence[str]:
+    def remarks(self, plot_data: PlotData) -> Sequence[str]:
         """Return sentences on crosses (if a cell failed), arrows and times."""
         more = ["Arrows: a curve leaves the panel, to the value beside the arrow."]
         if self.x == "seconds":
-            more += drawn.warning_of_times
-        bad = drawn.finals[drawn.finals["status"] != "ok"]
+            more += plot_data.warning_of_times
+        bad = plot_data.finals[plot_data.finals["status"] != "ok"]
         if bad.empty:
             return more
         counts = count_by(bad, "data", "method", "status")
@@ -116,7 +116,7 @@ class Convergence(FigureKind):
         return (f"A cross ends a curve where a cell failed ({failures}).", *more)
 
 
-def _without(traces: pd.DataFrame, metric: str) -> list[str]:
+def _methods_without(traces: pd.DataFrame, metric: str) -> list[str]:
     """Return the methods that have traces, but no value of a metric in them."""
     recorded = traces.groupby("method", sort=False)[metric].count()
     return [str(method) for method in recorded.index[recorded == 0]]
@@ -161,14 +161,14 @@ def _draw_panel(
             panel.plot(x[-1], line.last, marker="x", color=style.colour, markersize=5, zorder=9)
         if arrows and (farthest := leaves(line, low, high)) is not None:
             arrow = r"$\uparrow$" if farthest > high else r"$\downarrow$"
-            labels.append(Label(f"{arrow} {_short(farthest)}", style.colour, edge))
+            labels.append(Label(f"{arrow} {_label_number(farthest)}", style.colour, edge))
     panel.set_ylim(low, high)
     finish(panel)
     # bounds rise and densities fall, so the corner at the right end of the curves is empty
     label(panel, labels)
 
 
-def _short(value: float) -> str:
+def _label_number(value: float) -> str:
     """Return a number for a label: `−412`, or with a power of ten from 10⁴ on."""
     if abs(value) < 1e4:
         return f"{value:.3g}".replace("-", "−") if abs(value) < 1e3 else f"${value:.0f}$"

@@ -15,10 +15,10 @@ from svgpbench.output.panel import finish, grid, legend, plain_powers
 
 
 class Lines(ComputedFigure):
-    """`y` against `x`, rows in their order, a curve a value of `curve` and a panel one of `panel`.
+    """`y` against `x`: one curve per value of `curve` and one panel per value of `panel`.
 
-    `at`: a column whose value in a panel is marked on the horizontal axis. `points` marks every row, and
-    hollow the first of a curve.
+    Rows are joined in their order. `at`: a column whose value in a panel is marked on the horizontal axis.
+    `points` marks every row, with a hollow mark for the first of a curve.
     """
 
     x: str
@@ -45,24 +45,24 @@ class Lines(ComputedFigure):
 
     def _draw_panel(self, axis: Axes, rows: pd.DataFrame, styles: dict[str, LineStyle]) -> None:
         for rank, (name, style) in enumerate(styles.items()):
-            mine = rows[rows[self.curve] == name]
+            curve = rows[rows[self.curve] == name]
             # dashed lines above solid ones, which would hide them
             order = 2.5 if style.dash == "-" else 3 + len(styles) - rank
             axis.plot(
-                mine[self.x], mine[self.y], color=style.colour, linestyle=style.dash,
+                curve[self.x], curve[self.y], color=style.colour, linestyle=style.dash,
                 linewidth=1.3, zorder=order, marker="o" if self.points else None, markersize=2.5,
             )  # fmt: skip
             if self.points:
-                first = mine.iloc[:1]
+                first = curve.iloc[:1]
                 axis.plot(
                     first[self.x], first[self.y], color="black", marker="o", markersize=4.5,
                     markerfacecolor="white", zorder=20,
                 )  # fmt: skip
         finish(axis)
-        for name, one in (("x", axis.xaxis), ("y", axis.yaxis)):
+        for name, ticks in (("x", axis.xaxis), ("y", axis.yaxis)):
             if name in self.log:
                 axis.set(**{f"{name}scale": "log"})
-                plain_powers(one)
+                plain_powers(ticks)
         if self.y_limits:
             axis.set_ylim(self.y_limits)
         if self.at:
@@ -70,7 +70,7 @@ class Lines(ComputedFigure):
 
     def remarks(self, frame: pd.DataFrame) -> Sequence[str]:
         """Return sentences on hollow marks, and on curves that leave the panel."""
-        more = ["Hollow: where they start."] if self.points else []
+        sentences = ["Hollow: where they start."] if self.points else []
         if self.y_limits and frame[self.y].min() < self.y_limits[0]:
-            more.append(f"Curves go below the panel, to {frame[self.y].min():.4g}.")
-        return more
+            sentences.append(f"Curves go below the panel, to {frame[self.y].min():.4g}.")
+        return sentences

@@ -28,7 +28,7 @@ from svgpbench.output.panel import (
     plain_powers,
     title_of,
 )
-from svgpbench.output.plot_data import Drawn, listed
+from svgpbench.output.plot_data import PlotData, listed
 from svgpbench.results.pareto import (
     ALIKE,
     COSTS,
@@ -41,7 +41,7 @@ from svgpbench.results.pareto import (
 from svgpbench.stats.means import WHICH_ERROR
 
 MARKERS: Final = "osD^vP<X>ph*"
-SOME: Final = 5.0
+FEW_TICKS: Final = 5.0
 """Axes that span more than this ratio have at least two ticks at 1, 2 or 5 times a power of ten."""
 
 FAR: Final = 3.0
@@ -49,10 +49,10 @@ FAR: Final = 3.0
 
 
 class Pareto(FigureKind):
-    """A row a cost of training, a column a data set; a mark a method, and a line through those not dominated.
+    """Score against cost: one row per cost, one column per data set, and one mark per method.
 
-    `depth` ends the vertical axis so far from the best mean; without it, dominated methods that are far
-    off leave the panel.
+    A line goes through the methods that are not dominated. The vertical axis ends at a distance of `depth`
+    from the best mean. Without `depth`, dominated methods that are far off leave the panel.
     """
 
     metric: MetricName = "nlpd"
@@ -71,46 +71,57 @@ class Pareto(FigureKind):
             raise ValueError("names each cost once, and at least one")
         return costs
 
-    def draw(self, drawn: Drawn) -> Figure:
+    def draw(self, plot_data: PlotData) -> Figure:
         """Return the figure. Raises `UserError` if no record has the metric or one of the costs."""
         metric = METRICS[self.metric]
-        drawn.check_recorded([metric], drawn.finals)
-        spent, _ = costs_of(drawn.records)
-        figure, axes = grid(len(self.costs), len(drawn.data), height=1.6, share_x=False)
-        marks = dict(zip(drawn.styles, MARKERS * len(drawn.styles), strict=False))
+        plot_data.check_recorded([metric], plot_data.finals)
+        spent, _ = costs_of(plot_data.records)
+        figure, axes = grid(len(self.costs), len(plot_data.data), height=1.6, share_x=False)
+        marks = dict(zip(plot_data.styles, MARKERS * len(plot_data.styles), strict=False))
         for row, cost in enumerate(self.costs):
-            found = points(drawn.with_replicas, spent, self.metric, cost)
-            unit, x_label = _unit(found, cost)
+            marked = points(plot_data.with_replicas, spent, self.metric, cost)
+            unit, x_label = _unit(marked, cost)
             if not unit:
-                raise drawn.none_of(COSTS[cost])
-            found = [replace(point, cost=point.cost / unit) for point in found]
-            for column, name in enumerate(drawn.data):
+                raise plot_data.none_of(COSTS[cost])
+            marked = [replace(point, cost=point.cost / unit) for point in marked]
+            for column, name in enumerate(plot_data.data):
                 panel = axes[row][column]
-                here = [point for point in found if point.data == name]
-                self._draw_panel(panel, here, drawn.styles, marks, metric)
+                of_data = [point for point in marked if point.data == name]
+                self._draw_panel(panel, of_data, plot_data.styles, marks, metric)
                 panel.set_xlabel(x_label)
                 if not row:
-                    panel.set_title(title_of(name, drawn.finals[drawn.finals["data"] == name]))
+                    panel.set_title(
+                        title_of(name, plot_data.finals[plot_data.finals["data"] == name])
+                    )
                 if not column:
                     panel.set_ylabel(metric.label)
         figure.align_ylabels(list(axes[:, 0]))
-        legend_of(figure, [_handle(name, drawn.styles[name], marks[name]) for name in marks])
+        legend_of(
+            figure,
+            [
+                Line2D(
+                    [], [], color=plot_data.styles[name].colour, marker=mark, linestyle="none",
+                    markersize=5, label=name,
+                )
+                for name, mark in marks.items()
+            ],
+        )  # fmt: skip
         return figure
 
     def _draw_panel(
         self,
         panel: Axes,
-        here: Sequence[Point],
+        panel_points: Sequence[Point],
         styles: dict[str, LineStyle],
         marks: dict[str, str],
         metric: Metric,
     ) -> None:
-        shown = [p for p in here if p.place not in ("failed", "uncounted")]
+        shown = [p for p in panel_points if p.place not in ("failed", "uncounted")]
         low, high = self._limits(shown, metric)
         edge: Literal["top", "bottom"] = "bottom" if metric.better == "higher" else "top"
         labels = [
             Label(f"{p.method}: {p.place}", styles[p.method].colour, "top")
-            for p in here if p not in shown
+            for p in panel_points if p not in shown
         ]  # fmt: skip
         for point in shown:
             colour, dominated = styles[point.method].colour, point.place == "dominated"
@@ -131,8 +142,8 @@ class Pareto(FigureKind):
         finish(panel)
         panel.margins(x=0.12)
         logarithmic(panel)
-        left, right = panel.get_xlim()
-        if SOME * left < right < 100 * left:
+        low_cost, high_cost = panel.get_xlim()
+        if FEW_TICKS * low_cost < high_cost < 100 * low_cost:
             plain_powers(panel.xaxis)
         label(panel, labels)
 
@@ -141,33 +152,34 @@ class Pareto(FigureKind):
 
         With `depth`, they show only methods within `depth` of the best mean.
         """
-        kept = [p for p in shown if p.place != "dominated"] or list(shown)
-        if not kept:
+        best_points = [p for p in shown if p.place != "dominated"] or list(shown)
+        if not best_points:
             return 0.0, 1.0
-        best = min(kept, key=lambda p: loss(p.mean, metric.better)).mean
-        spread = max(*(p.mean for p in kept), best) - min(*(p.mean for p in kept), best)
-        reach = max(spread, *(float(np.nan_to_num(p.error)) for p in kept), 1e-9 * abs(best))
+        best = min(best_points, key=lambda p: loss(p.mean, metric.better)).mean
+        means = [p.mean for p in best_points]
+        spread = max(*means, best) - min(*means, best)
+        reach = max(spread, *(float(np.nan_to_num(p.error)) for p in best_points), 1e-9 * abs(best))
         depth = self.depth or FAR * reach
-        near = [p for p in shown if p in kept or abs(p.mean - best) <= depth]
+        near = [p for p in shown if p in best_points or abs(p.mean - best) <= depth]
         if self.depth:
             near = [p for p in near if abs(p.mean - best) <= depth]
         ends = [p.mean + sign * float(np.nan_to_num(p.error)) for p in near for sign in (-1, 1)]
         air = 0.12 * (max(ends) - min(ends)) or 0.1 * reach
         return min(ends) - air, max(ends) + air
 
-    def caption(self, drawn: Drawn) -> str:
+    def caption(self, plot_data: PlotData) -> str:
         """Return a sentence on the axes and error bars."""
         against = listed([COSTS[cost] for cost in self.costs])
         return (
-            f"mean over {drawn.cells} cells (folds × seeds) of {METRICS[self.metric].phrase}, at the end, "
-            f"against {against} (FLOPs counted, of all steps; medians); bars: standard error, {WHICH_ERROR}."
-            " Paired differences, which decide, vary less."
+            f"mean over {plot_data.cells} cells (folds × seeds) of {METRICS[self.metric].phrase}, "
+            f"at the end, against {against} (FLOPs counted, of all steps; medians); bars: standard error, "
+            f"{WHICH_ERROR}. Paired differences, which decide, vary less."
         )
 
-    def remarks(self, drawn: Drawn) -> Sequence[str]:
+    def remarks(self, plot_data: PlotData) -> Sequence[str]:
         """Return sentences on marks, on costs that are not counted, and on times."""
-        _, notes = costs_of(drawn.records)
-        times = drawn.warning_of_times if "seconds" in self.costs else ()
+        _, notes = costs_of(plot_data.records)
+        times = plot_data.warning_of_times if "seconds" in self.costs else ()
         return (
             f"Filled: on the front, no method at up to {ALIKE} times its cost is better, or as good for "
             "less, or undecided against it (paired 95 % intervals). Hollow: open, one is undecided. "
@@ -179,9 +191,9 @@ class Pareto(FigureKind):
         )
 
 
-def _unit(found: Sequence[Point], cost: Cost) -> tuple[float, str]:
+def _unit(marked: Sequence[Point], cost: Cost) -> tuple[float, str]:
     """Return the divisor of the costs (0 if there are no costs), and the label of the axis."""
-    costs = [point.cost for point in found if not math.isnan(point.cost)]
+    costs = [point.cost for point in marked if not math.isnan(point.cost)]
     if cost == "seconds" or not costs:
         return float(bool(costs)), COSTS[cost]
     power = max(0, math.floor(math.log10(float(np.median(costs))) / 3))
@@ -201,9 +213,3 @@ def _draw_front(panel: Axes, shown: Sequence[Point], metric: Metric) -> None:
         x.append(max(p.cost for p in shown))
         y.append(y[-1])
         panel.step(x, y, where="post", color="0.6", linewidth=0.9, zorder=2)
-
-
-def _handle(name: str, style: LineStyle, mark: str) -> Line2D:
-    return Line2D(
-        [], [], color=style.colour, marker=mark, linestyle="none", markersize=5, label=name
-    )

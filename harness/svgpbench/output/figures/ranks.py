@@ -8,31 +8,33 @@ from svgpbench.errors import UserError
 from svgpbench.metrics import METRICS
 from svgpbench.output.figure_and_table_types import FigureKind, MetricName
 from svgpbench.output.panel import grid
-from svgpbench.output.plot_data import Drawn
+from svgpbench.output.plot_data import PlotData
 from svgpbench.stats.ranks import ENOUGH, Ranks, average_ranks, critical_difference
 
 
 class CriticalDifference(FigureKind):
-    """A row a method, the best on top; within the grey band none is told apart from the best.
+    """The average rank of each method, the best on top, with a grey band of the critical difference.
+
+    Methods within the band do not differ significantly from the best.
 
     Source: Demsar 2006.
     """
 
     metric: MetricName = "nlpd"
 
-    def draw(self, drawn: Drawn) -> Figure:
+    def draw(self, plot_data: PlotData) -> Figure:
         """Return the figure. Raises `UserError` if there are fewer than ten data sets or two methods."""
-        ranks = self._ranks(drawn)
-        best_first = sorted(ranks.of, key=lambda rank: rank.mean)
+        ranks = self._ranks(plot_data)
+        best_first = sorted(ranks.by_method, key=lambda rank: rank.mean)
         figure, axes = grid(1, 1)
         panel = axes[0][0]
         best = best_first[0].mean
-        panel.axvspan(best, best + _apart(ranks), color="0.9")
-        for place, rank in enumerate(best_first):
+        panel.axvspan(best, best + _critical_difference(ranks), color="0.9")
+        for row, rank in enumerate(best_first):
             ends = [[rank.mean - rank.low], [rank.high - rank.mean]]
-            colour = drawn.styles[rank.method].colour
+            colour = plot_data.styles[rank.method].colour
             panel.errorbar(
-                rank.mean, place, xerr=ends, color=colour, fmt="o", markersize=4, capsize=2
+                rank.mean, row, xerr=ends, color=colour, fmt="o", markersize=4, capsize=2
             )
         panel.set_yticks(range(len(best_first)), [rank.method for rank in best_first])
         panel.set_ylim(len(best_first) - 0.5, -0.5)
@@ -40,27 +42,27 @@ class CriticalDifference(FigureKind):
         panel.set_xlabel(f"average rank in {METRICS[self.metric].label}")
         return figure
 
-    def caption(self, drawn: Drawn) -> str:
+    def caption(self, plot_data: PlotData) -> str:
         """Return a sentence on the number of methods, the number of data sets and the band."""
-        ranks = self._ranks(drawn)
+        ranks = self._ranks(plot_data)
         return (
-            f"average ranks of {len(ranks.of)} methods over {ranks.data_sets} data sets, ties shared, with "
-            "95 % bootstrap intervals over data sets; the band is the critical difference at 5 %, "
-            f"{_apart(ranks):.2f} (Nemenyi), from the best."
+            f"average ranks of {len(ranks.by_method)} methods over {ranks.data_sets} data sets, ties "
+            "shared, with 95 % bootstrap intervals over data sets; the band is the critical difference at "
+            f"5 %, {_critical_difference(ranks):.2f} (Nemenyi), from the best."
         )
 
-    def _ranks(self, drawn: Drawn) -> Ranks:
-        cells = drawn.finals
+    def _ranks(self, plot_data: PlotData) -> Ranks:
+        cells = plot_data.finals
         methods = [str(name) for name in cells["method"].unique()]
         ranks = average_ranks(cells, self.metric, METRICS[self.metric].better, methods)
         if ranks is None or ranks.data_sets < ENOUGH:
-            count = ranks.data_sets if ranks else len(drawn.data)
+            count = ranks.data_sets if ranks else len(plot_data.data)
             raise UserError(
                 f"critical differences of ranks take {ENOUGH} data sets and two methods; these records of "
-                f"{drawn.experiment} have {count} data sets and {len(methods)} methods"
+                f"{plot_data.experiment} have {count} data sets and {len(methods)} methods"
             )
         return ranks
 
 
-def _apart(ranks: Ranks) -> float:
-    return critical_difference(len(ranks.of), ranks.data_sets)
+def _critical_difference(ranks: Ranks) -> float:
+    return critical_difference(len(ranks.by_method), ranks.data_sets)

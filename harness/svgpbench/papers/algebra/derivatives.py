@@ -13,11 +13,11 @@ T = TypeVar("T", float, npt.NDArray[np.float64])
 
 def slope(f: Callable[[float], T], h: float = 3e-3) -> T:
     """Return f′(0) from six values at distances up to 3h."""
-    one, two, three = (f(k * h) - f(-k * h) for k in (1, 2, 3))
-    return (45.0 * one - 9.0 * two + three) / (60.0 * h)
+    d1, d2, d3 = (f(k * h) - f(-k * h) for k in (1, 2, 3))
+    return (45.0 * d1 - 9.0 * d2 + d3) / (60.0 * h)
 
 
 def curvature(f: Callable[[float], float], h: float = 2e-2) -> float:
     """Return f″(0) from seven values at distances up to 3h."""
-    one, two, three = (f(k * h) + f(-k * h) for k in (1, 2, 3))
-    return (270.0 * one - 27.0 * two + 2.0 * three - 490.0 * f(0.0)) / (180.0 * h * h)
+    s1, s2, s3 = (f(k * h) + f(-k * h) for k in (1, 2, 3))
+    return (270.0 * s1 - 27.0 * s2 + 2.0 * s3 - 490.0 * f(0.0)) / (180.0 * h * h)

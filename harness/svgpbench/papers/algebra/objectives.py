@@ -16,7 +16,7 @@ from svgpbench.tree import leaves, tree_map
 STANDS_STILL, MOST_STEPS = 1e-12, 400
 
 
-def settled(b: Bench, rate: float = 0.8) -> Tree:
+def converged_state(b: Bench, rate: float = 0.8) -> Tree:
     """Run full-batch E-steps until the state changes by less than 1e-12, at most 400; return the state."""
     state, batch = b.start, b.full
     for _ in range(MOST_STEPS):
@@ -26,7 +26,7 @@ def settled(b: Bench, rate: float = 0.8) -> Tree:
     return state
 
 
-def partial(b: Bench) -> Tree:
+def partial_state(b: Bench) -> Tree:
     """Return the state after two full-batch E-steps of rate ½."""
     return b.e_step(b.e_step(b.start, b.full, 0.5), b.full, 0.5)
 
@@ -61,10 +61,10 @@ def dense_of(
 ) -> Dense:
     """Return the dense algebra of a bench at `theta` and on `rows`; by default at its own θ on all rows."""
     rows = np.arange(b.n) if rows is None else rows
-    at = theta_at(b) if theta is None else theta
+    theta = theta_at(b) if theta is None else theta
     case = Case("t-svgp tied-projected", b.model.likelihood.name, b.model.kernel.name)
     jitter = 0.0 if b.method.name == "t-vgp" else b.model.jitter
-    dense = Dense(case, at, b.problem.X[rows], b.y[rows], b.n / len(rows), jitter=jitter)
+    dense = Dense(case, theta, b.problem.X[rows], b.y[rows], b.n / len(rows), jitter=jitter)
     dense.likelihood = b.model.likelihood  # with its own settings, which a case does not hold
     return dense
 

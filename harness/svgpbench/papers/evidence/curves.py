@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +37,18 @@ class CurveEvidence(Evidence):
 
 def entries_of(name: str, results: Path) -> dict[str, list[ContestantRuns]]:
     """Return the contestants of a plan that have trained, by problem; problems without any are left out."""
-    plan, found = read_plan(Path(name)), read(results / LEARNING)
+    plan, records = read_plan(Path(name)), read(results / LEARNING)
     entries = {
-        problem: [x for x in compare(plan, problem, contestants_of(plan), found.get) if x.trained]
+        problem: [x for x in compare(plan, problem, contestants_of(plan), records.get) if x.trained]
         for problem in plan.problems
     }
-    return {problem: several for problem, several in entries.items() if several}
+    return {problem: contestants for problem, contestants in entries.items() if contestants}
 
 
 def contestants_of(plan: LearningPlan) -> list[Contestant]:
     """Return the contestants of a plan, ours first."""
-    ours = [Contestant(OURS, method) for method in plan.methods]
-    peers = plan.peer_methods.items()
-    return [*ours, *(Contestant(peer, method) for peer, methods in peers for method in methods)]
+    by_library = [(OURS, plan.methods), *plan.peer_methods.items()]
+    return [Contestant(library, method) for library, methods in by_library for method in methods]
 
 
 def load_curves(results: Path, name: str) -> CurveEvidence:
@@ -62,16 +62,16 @@ def load_curves(results: Path, name: str) -> CurveEvidence:
 
 def _rows(name: str, entries: dict[str, list[ContestantRuns]]) -> Iterator[dict[str, Any]]:
     plan = read_plan(Path(name))
-    for problem, several in entries.items():
+    for problem, contestants in entries.items():
         rows, _ = sizes_of(plan.problems[problem])
-        for entry in several:
+        for entry in contestants:
             for record in entry.trained:
-                for look in record.looks:
+                for evaluation in record.looks:
                     yield {
                         "problem": problem,
                         "method": entry.contestant.title,
                         "seed": record.run.seed,
-                        **look._asdict(),
+                        **evaluation._asdict(),
                         "n_bound": rows,
                         "cell_id": f"{LEARNING}/{entry.contestant.library}.jsonl",
                     }
@@ -79,19 +79,21 @@ def _rows(name: str, entries: dict[str, list[ContestantRuns]]) -> Iterator[dict[
 
 def _about(entries: dict[str, list[ContestantRuns]]) -> str:
     """Return the problems, number of seeds, our modes and the peers' versions as text."""
-    each = [entry for several in entries.values() for entry in several]
-    seeds = max(len(entry.trained) for entry in each)
+    contestants = list(chain.from_iterable(entries.values()))
+    seeds = max(len(entry.trained) for entry in contestants)
     modes = dict.fromkeys(
-        entry.choice.mode for entry in each if entry.choice and entry.contestant.library == OURS
+        entry.choice.mode
+        for entry in contestants
+        if entry.choice and entry.contestant.library == OURS
     )
     peers = dict.fromkeys(
         f"{library} {versions.get(library, '')}".rstrip()
-        for entry in each
+        for entry in contestants
         if (library := entry.contestant.library) != OURS
         for versions in [entry.trained[0].versions or {}]
     )
-    beside = f" beside {', '.join(peers)}" if peers else ""
-    return f"{', '.join(entries)}, {seeds} seed{'s' * (seeds > 1)}, {', '.join(modes)}{beside}"
+    text = f"{', '.join(entries)}, {seeds} seed{'s' * (seeds > 1)}, {', '.join(modes)}"
+    return f"{text} beside {', '.join(peers)}" if peers else text
 
 
 def command(name: str, results: Path) -> str:

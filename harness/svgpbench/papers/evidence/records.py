@@ -19,7 +19,7 @@ from svgpbench.results.records import Record, UnreadableFileError
 from svgpbench.results.trace_measures import frame_of
 from svgpbench.results.tuned_methods import why_not_chosen
 from svgpbench.stats.measures import MEASURES
-from svgpbench.stats.rules import AT, SECONDS
+from svgpbench.stats.rules import MOMENT_SEPARATOR, SECONDS
 
 NO_EVIDENCE = frozenset({"crashed", "error", "skipped"})
 """Statuses caused by a machine or a defect, which say nothing about a method."""
@@ -37,7 +37,7 @@ class Evidence:
     why_not: str = ""
     records: tuple[Record, ...] = ()
 
-    def of(self, methods: Sequence[str]) -> pd.DataFrame:
+    def rows_of(self, methods: Sequence[str]) -> pd.DataFrame:
         """Return the rows of some methods, or all rows if `methods` is empty.
 
         A method `NAME @ 500` has the scores of NAME after 500 iterations, from the trace. `NAME @ 30 s` has
@@ -46,16 +46,19 @@ class Evidence:
         if not methods:
             return self.frame
         ended = self.frame[self.frame["method"].isin(methods)]
-        earlier = [self._at(name) for name in dict.fromkeys(methods) if AT in name]
+        earlier = [
+            self._rows_at_moment(name)
+            for name in dict.fromkeys(methods)
+            if MOMENT_SEPARATOR in name
+        ]
         return pd.concat([ended, *earlier]) if earlier else ended
 
-    def _at(self, name: str) -> pd.DataFrame:
-        method, _, moment = name.rpartition(AT)
+    def _rows_at_moment(self, name: str) -> pd.DataFrame:
+        method, _, moment = name.rpartition(MOMENT_SEPARATOR)
         rows = self.frame[self.frame["method"] == method].assign(method=name)
-        points = {r.cell_id: scores_at(r, moment) for r in self.records}
-        here = [points[cell] for cell in rows["cell_id"]]
-        scores = {key: [point.get(key) for point in here] for key in MEASURES}
-        return rows.assign(**{key: pd.Series(x, rows.index, float) for key, x in scores.items()})
+        scores = {record.cell_id: scores_at(record, moment) for record in self.records}
+        columns = {key: [scores[cell].get(key) for cell in rows["cell_id"]] for key in MEASURES}
+        return rows.assign(**{key: pd.Series(x, rows.index, float) for key, x in columns.items()})
 
     @property
     def condition(self) -> str:
@@ -80,24 +83,24 @@ def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidenc
     """
     cells = resolve(experiment, artefact.preset, Selection(backends=experiment.backends[:1]))
     try:
-        found = collect(results, experiment, cells)
+        collected = collect(results, experiment, cells)
     except UnreadableFileError:
         raise  # damaged, not missing
     except UserError as error:
         return Evidence(pd.DataFrame(), str(error).partition(";")[0])
-    if found.missing:
-        why = f"{found.missing} of {len(cells)} cells of {experiment.name} have not run"
+    if collected.missing:
+        why = f"{collected.missing} of {len(cells)} cells of {experiment.name} have not run"
         return Evidence(pd.DataFrame(), why)
-    if broken := [record for record in found.records if record.status in NO_EVIDENCE]:
+    if broken := [record for record in collected.records if record.status in NO_EVIDENCE]:
         statuses = ", ".join(dict.fromkeys(record.status for record in broken))
         why = f"{len(broken)} of {len(cells)} cells of {experiment.name} ended {statuses}; run them again"
         return Evidence(pd.DataFrame(), why)
     if why := why_not_chosen(results, experiment, artefact.preset):
         return Evidence(pd.DataFrame(), why)
-    frame = frame_of(found.records)
+    frame = frame_of(collected.records)
     names = shown_names(experiment, artefact.preset)
     named = frame.assign(method=frame["method"].map(names), label=frame["method"])
-    return Evidence(named, records=found.records)
+    return Evidence(named, records=collected.records)
 
 
 def scores_at(record: Record, moment: str) -> dict[str, float | None]:
@@ -106,19 +109,18 @@ def scores_at(record: Record, moment: str) -> dict[str, float | None]:
     The result is empty if the trace has no such iteration.
     """
     if moment.endswith(SECONDS):
-        return _scores_by(record, float(moment.removesuffix(SECONDS)))
+        return _scores_within(record, float(moment.removesuffix(SECONDS)))
     iterations, iteration = list(record.trace.get("iteration", ())), int(moment)
     if iteration not in iterations:
         return {}
     return {key: values[iterations.index(iteration)] for key, values in record.trace.items()}
 
 
-def _scores_by(record: Record, seconds: float) -> dict[str, float | None]:
+def _scores_within(record: Record, seconds: float) -> dict[str, float | None]:
     """Return the scores of a trace at its last iteration within `seconds` of training; empty if none."""
-    within = [
-        at for at, time in enumerate(record.trace.get("seconds", ())) if (time or 0) <= seconds
-    ]
-    return {key: values[within[-1]] for key, values in record.trace.items()} if within else {}
+    times = record.trace.get("seconds", ())
+    indices = [index for index, time in enumerate(times) if (time or 0) <= seconds]
+    return {key: values[indices[-1]] for key, values in record.trace.items()} if indices else {}
 
 
 @dataclass(frozen=True)
@@ -127,14 +129,14 @@ class Computation:
 
     frame: pd.DataFrame
 
-    def of(self, checks: Sequence[str]) -> pd.DataFrame:
+    def rows_of(self, checks: Sequence[str]) -> pd.DataFrame:
         """Return the rows of some checks, or all rows if `checks` is empty.
 
         Raises `UserError` for an unknown check.
         """
         for check in checks:
-            if check not in (known := self.frame["check"].unique()):
-                raise unknown("check", check, known)
+            if check not in (checks_of_frame := self.frame["check"].unique()):
+                raise unknown("check", check, checks_of_frame)
         return self.frame[self.frame["check"].isin(checks)] if checks else self.frame
 
     @property

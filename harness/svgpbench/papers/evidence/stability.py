@@ -44,13 +44,13 @@ def load_stability(results: Path, folder: str) -> StabilityEvidence:
 def _rows(plan: StabilityPlan, folder: str, records: Any) -> Iterator[dict[str, Any]]:
     record: StabilityRecord
     for record in records:
-        cell, at = record.cell, record.cell.point
-        along_rates = at == plan.centre.model_copy(update={"rate": at.rate})
+        cell, point = record.cell, record.cell.point
+        along_rates = point == plan.centre.model_copy(update={"rate": point.rate})
         if along_rates and cell.steps == plan.steps and record.end not in NO_VERDICT:
             yield {
                 "data": cell.problem,
                 "method": title(cell.library, cell.method),
-                "rate": at.rate,
+                "rate": point.rate,
                 "seed": cell.seed,
                 "lived": record.lived,
                 "cell_id": f"{folder}/{cell.library}.jsonl",

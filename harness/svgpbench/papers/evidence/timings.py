@@ -81,24 +81,21 @@ def command(paper: Paper, timing: Timing, results: Path) -> str:
     It times `timing.methods` on JAX, or every backend and peer if none is named. Its problems are those of
     every artefact of the paper that reads the record.
     """
-    others = [
-        x.timing.problems
-        for x in paper.about.artefacts
-        if x.timing and x.timing.record == timing.record
-    ]
-    names = dict.fromkeys(name for problems in (*others, timing.problems) for name in problems)
+    timings = [artefact.timing for artefact in paper.about.artefacts if artefact.timing]
+    readers = [x for x in timings if x.record == timing.record]
+    names = dict.fromkeys(name for reader in (*readers, timing) for name in reader.problems)
     problems = " ".join(f"--problem {name}" for name in names)
     steps = " ".join(f"--step {step}" for step in timing.steps)
-    out = results / timing.record
     methods = " ".join(f"--method '{method}'" for method in timing.methods)
     timed = f"--backend jax {methods}" if methods else "--peers"
-    return f"svgpbench speed {timed} {problems} {steps} --out {out}"
+    return f"svgpbench speed {timed} {problems} {steps} --out {results / timing.record}"
 
 
 def _about(report: SpeedReport, timing: Timing) -> str:
+    """Return the problems, the steps, the number of threads and the peers' versions as text."""
     versions = {
-        name: found["versions"].get(name.partition("@")[0])
-        for name, found in report.environment.items()
+        name: environment["versions"].get(name.partition("@")[0])
+        for name, environment in report.environment.items()
         if name in report.settings.get("peers", ())
     }
     peers = ", ".join(f"{name} {version}" for name, version in versions.items() if version)

@@ -6,7 +6,7 @@ and the rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias
@@ -18,7 +18,7 @@ from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
 from svgpbench.papers.predicates.averages import Average, Leads, Spread
 from svgpbench.papers.predicates.computations import Differs, Exponent, Identity
 from svgpbench.papers.predicates.designs import Drives, EveryRun, Suffices
-from svgpbench.papers.predicates.predicate import AtTheEnd, Predicate
+from svgpbench.papers.predicates.predicate import AtTheEnd, Predicate, judge_cases
 from svgpbench.papers.predicates.rates import Band, Stands
 from svgpbench.papers.predicates.times import AsLong, Gain, Ratio, Reaches
 from svgpbench.papers.predicates.traces import Converges, Drifts, Sooner, Within
@@ -56,25 +56,24 @@ class Ordering(AtTheEnd):
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         cases = data_sets(frame, self.metric)
         if self.settings:
-            effects = tuple(self._over_settings(cases, rules))
-            return Judgement(_better(effects), effects)
+            return judge_cases(self._over_settings(cases, rules))
         pairs = [self._pair(cases, *pair, rules) for pair in pairwise(self.methods)]
         ranks = average_ranks(frame, self.metric, MEASURES[self.metric].better, self.methods)
         effects = tuple(effect for pair in pairs for effect in pair)
-        return Judgement(combined(map(_better, pairs)), effects, ranks)
+        return Judgement(combined(judge_cases(pair).grade for pair in pairs), effects, ranks)
 
     def _pair(
         self, cases: Sequence[OneDataSet], first: str, second: str, rules: Rules
     ) -> list[Effect]:
-        found = [
+        effects = [
             case.effect(first, second, rules, no_worse=self.at_least, converged=self.converged)
             for case in cases
         ]
         good = {Outcome.better, Outcome.no_worse} if self.at_least else {Outcome.better}
-        name = f" {first} against {second}" if len(self.methods) > 2 else ""
+        suffix = f": {first} against {second}" if len(self.methods) > 2 else ""
         return [
-            replace(x, of=f"{x.of}{name and ':'}{name}", held=_speaks(x.outcome, good))
-            for x in found
+            replace(effect, of=f"{effect.of}{suffix}", held=_supports(effect.outcome, good))
+            for effect in effects
         ]
 
     def _over_settings(self, cases: Sequence[OneDataSet], rules: Rules) -> Iterator[Effect]:
@@ -83,16 +82,11 @@ class Ordering(AtTheEnd):
                 yield replace(effect, of=f"{setting}, {effect.of}" if len(cases) > 1 else setting)
 
 
-def _speaks(outcome: str, good: set[Outcome]) -> bool | None:
+def _supports(outcome: str, good: set[Outcome]) -> bool | None:
     """Return True if an outcome is in `good`; None if it is undecided or not learned."""
     if outcome in (Outcome.undecided, Outcome.not_learned):
         return None
     return outcome in good
-
-
-def _better(effects: Iterable[Effect]) -> Grade:
-    effects = list(effects)
-    return over_cases(effects, [effect.outcome == Outcome.worse for effect in effects])
 
 
 class Equality(AtTheEnd):
@@ -107,8 +101,8 @@ class Equality(AtTheEnd):
         return self.methods
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        found = compare(frame, self.metric, *self.methods, rules, converged=self.converged)
-        effects = tuple(replace(x, held=_speaks(x.outcome, {Outcome.equal})) for x in found)
+        comparisons = compare(frame, self.metric, *self.methods, rules, converged=self.converged)
+        effects = tuple(replace(x, held=_supports(x.outcome, {Outcome.equal})) for x in comparisons)
         return Judgement(over_cases(effects, [x.held is False for x in effects]), effects)
 
 
@@ -129,14 +123,19 @@ class Monotone(Predicate):
         return (self.method,)
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        mine = frame[frame["method"] == self.method]
-        values = sorted(mine[self.setting].unique())
-        mine = mine.assign(method=mine[self.setting].map(str))
+        cells = frame[frame["method"] == self.method]
+        values = sorted(cells[self.setting].unique())
+        cells = cells.assign(method=cells[self.setting].map(str))
+        supports = {Outcome.better: True, Outcome.worse: False}
         effects = tuple(
-            replace(effect, of=f"{effect.of}, {low} to {high}", held=_rises(effect.outcome))
+            replace(
+                effect,
+                of=f"{effect.of}, {low} to {high}",
+                held=supports.get(Outcome(effect.outcome)),
+            )
             for low, high in pairwise(map(str, values))
             for effect in compare(
-                mine[mine["method"].isin([low, high])], self.metric, high, low, rules
+                cells[cells["method"].isin([low, high])], self.metric, high, low, rules
             )
         )
         outcomes = {effect.outcome for effect in effects}
@@ -145,10 +144,6 @@ class Monotone(Predicate):
         if Outcome.undecided in outcomes:
             return Judgement(Grade.open, effects)
         return Judgement(Grade.holds if Outcome.better in outcomes else Grade.fails, effects)
-
-
-def _rises(outcome: str) -> bool | None:
-    return {Outcome.better: True, Outcome.worse: False}.get(Outcome(outcome))
 
 
 class Number(AtTheEnd):
@@ -195,10 +190,10 @@ class Number(AtTheEnd):
             grade, outcome = Grade.holds, "as printed"
             if high - low > rules.threshold * self.gap:
                 grade, outcome = Grade.open, "too wide"
-                wanted = units_of_width(sample, rules.threshold * self.gap)
-                note = f"{note}; {would_decide(wanted, sample.unit)}"
-        held = {Grade.holds: True, Grade.fails: False}.get(grade)
-        return Judgement(grade, (Effect(data, outcome, sample.mean, low, high, note, held),))
+                units = units_of_width(sample, rules.threshold * self.gap)
+                note = f"{note}; {would_decide(units, sample.unit)}"
+        supports = {Grade.holds: True, Grade.fails: False}.get(grade)
+        return Judgement(grade, (Effect(data, outcome, sample.mean, low, high, note, supports),))
 
 
 AnyPredicate: TypeAlias = Annotated[

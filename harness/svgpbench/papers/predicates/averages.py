@@ -16,9 +16,9 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from svgpbench.metrics import loss
-from svgpbench.papers.grades import Grade, Judgement, over_cases
-from svgpbench.papers.predicates.predicate import AtTheEnd, Predicate
-from svgpbench.stats.differences import TooFewError, sampled, says
+from svgpbench.papers.grades import Grade, Judgement
+from svgpbench.papers.predicates.predicate import AtTheEnd, Predicate, judge_cases
+from svgpbench.stats.differences import TooFewError, interval_outcome, sampled
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MEASURES, MeasureName
 from svgpbench.stats.pairs import is_learned, unconverged
@@ -47,7 +47,7 @@ class OverSets(Predicate):
     def compared(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.method, *self.field)))
 
-    def drawn(self, frame: pd.DataFrame) -> tuple[pd.Series[float], pd.DataFrame, str]:
+    def bootstrap(self, frame: pd.DataFrame) -> tuple[pd.Series[float], pd.DataFrame, str]:
         """Return the statistic of each method, its resamples [resamples, methods] and an error text.
 
         The text is empty unless data sets are too few or cells failed; both frames are empty then.
@@ -65,10 +65,10 @@ class OverSets(Predicate):
         elif means.isna().any(axis=None):
             failed = ", ".join(means.columns[means.isna().any()])
             return pd.Series(dtype=float), pd.DataFrame(), f"failed cells of {failed}"
-        values, of = means.to_numpy(), STATISTICS[self.statistic]
+        values, statistic = means.to_numpy(), STATISTICS[self.statistic]
         rows = np.random.default_rng(0).integers(len(values), size=(RESAMPLES, len(values)))
-        resampled = pd.DataFrame(of(values[rows], axis=1), columns=means.columns)
-        return pd.Series(of(values, axis=0), means.columns), resampled, ""
+        resampled = pd.DataFrame(statistic(values[rows], axis=1), columns=means.columns)
+        return pd.Series(statistic(values, axis=0), means.columns), resampled, ""
 
 
 class Average(OverSets):
@@ -84,7 +84,7 @@ class Average(OverSets):
         return self
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        values, resampled, why = self.drawn(frame)
+        values, resampled, why = self.bootstrap(frame)
         name = f"{self.statistic} over data sets"
         if why:
             return Judgement(Grade.not_testable, (Effect(name, "", note=why),))
@@ -112,18 +112,18 @@ class Leads(OverSets, AtTheEnd):
         return self
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        values, resampled, why = self.drawn(frame)
+        values, resampled, why = self.bootstrap(frame)
         if not why and self.converged:
             why = _unconverged_in(frame, self.compared, rules)
         if why:
             return Judgement(Grade.open, (Effect(self.method, Outcome.undecided, note=why),))
         better = "lower" if self.statistic == "rank" else MEASURES[self.metric].better
-        losses = resampled.map(lambda x: loss(x, better))
-        lost = values.map(lambda x: loss(x, better))
+        losses = values.map(lambda x: loss(x, better))
+        resampled_losses = resampled.map(lambda x: loss(x, better))
         effects = tuple(
-            self._against(other, values, lost, losses)
-            for other in self.field
-            if other != self.method
+            self._against(rival, values, losses, resampled_losses)
+            for rival in self.field
+            if rival != self.method
         )
         outcomes = {effect.outcome for effect in effects}
         grade = Grade.open
@@ -135,29 +135,29 @@ class Leads(OverSets, AtTheEnd):
 
     def _against(
         self,
-        other: str,
+        rival: str,
         values: pd.Series[float],
-        lost: pd.Series[float],
-        losses: pd.DataFrame,  # [resamples, methods]; their mean is not the statistic
+        losses: pd.Series[float],
+        resampled_losses: pd.DataFrame,  # [resamples, methods]; their mean is not the statistic
     ) -> Effect:
-        low, high = _interval(losses[other] - losses[self.method])
-        note = f"{self.statistic} {values[self.method]:.3g} against {values[other]:.3g}"
-        gain = float(lost[other] - lost[self.method])
-        outcome = says(low, high, 0.0)
-        held = {Outcome.better: True, Outcome.worse: False}.get(outcome)
-        return Effect(f"against {other}", outcome, gain, low, high, note, held)
+        low, high = _interval(resampled_losses[rival] - resampled_losses[self.method])
+        note = f"{self.statistic} {values[self.method]:.3g} against {values[rival]:.3g}"
+        gain = float(losses[rival] - losses[self.method])
+        outcome = interval_outcome(low, high, 0.0)
+        supports = {Outcome.better: True, Outcome.worse: False}.get(outcome)
+        return Effect(f"against {rival}", outcome, gain, low, high, note, supports)
 
 
 def _unconverged_in(frame: pd.DataFrame, methods: Sequence[str], rules: Rules) -> str:
     """Return the number of data sets with unconverged runs and the first reason; empty if there are none."""
-    why = [
-        found
+    reasons = [
+        reason
         for _, cells in frame.groupby("data", sort=False)
-        if (found := unconverged(cells, methods, rules))
+        if (reason := unconverged(cells, methods, rules))
     ]
-    if not why:
+    if not reasons:
         return ""
-    return f"not converged on {len(why)} of {frame['data'].nunique()} data sets: {why[0]}"
+    return f"not converged on {len(reasons)} of {frame['data'].nunique()} data sets: {reasons[0]}"
 
 
 class Spread(AtTheEnd):
@@ -177,41 +177,41 @@ class Spread(AtTheEnd):
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         plain = frame[frame["perturbation"] == 0]
-        effects = tuple(self._against(plain, other, rules) for other in self.methods[1:])
-        worst = [effect.outcome == Outcome.worse for effect in effects]
-        return Judgement(over_cases(effects, worst), effects)
+        return judge_cases(self._against(plain, rival, rules) for rival in self.methods[1:])
 
-    def _against(self, plain: pd.DataFrame, other: str, rules: Rules) -> Effect:
-        pair = plain[plain["method"].isin([self.methods[0], other])]
-        of = f"against {other}"
+    def _against(self, plain: pd.DataFrame, rival: str, rules: Rules) -> Effect:
+        pair = plain[plain["method"].isin([self.methods[0], rival])]
+        subject = f"against {rival}"
         if failed := int(((pair["status"] != "ok") | pair[self.metric].isna()).sum()):
-            return Effect(of, Outcome.undecided, note=f"{failed} of {len(pair)} cells failed")
-        if self.converged and (why := _unconverged_in(pair, (self.methods[0], other), rules)):
-            return Effect(of, Outcome.undecided, note=why)
+            return Effect(subject, Outcome.undecided, note=f"{failed} of {len(pair)} cells failed")
+        if self.converged and (why := _unconverged_in(pair, (self.methods[0], rival), rules)):
+            return Effect(subject, Outcome.undecided, note=why)
         keys = ["method", "split_seed", "fold", "seed"]
         deviations = pair.groupby(keys)[self.metric].std(ddof=1).unstack("method")
-        ratios = (deviations[other] / deviations[self.methods[0]]).map(math.log)
+        ratios = (deviations[rival] / deviations[self.methods[0]]).map(math.log)
         overlap = float((pair["n_test"] / pair["n_train"]).mean())
         try:
             sample = sampled(ratios, overlap, MEASURES[self.metric].rows)
         except TooFewError as error:
-            return Effect(of, Outcome.undecided, math.exp(float(ratios.mean())), note=str(error))
+            return Effect(
+                subject, Outcome.undecided, math.exp(float(ratios.mean())), note=str(error)
+            )
         low, high = sample.interval
-        outcome = says(low, high, rules.threshold * math.log(SPREAD_REGION))
-        held = None if outcome == Outcome.undecided else outcome == Outcome.better
+        outcome = interval_outcome(low, high, rules.threshold * math.log(SPREAD_REGION))
+        supports = None if outcome == Outcome.undecided else outcome == Outcome.better
         mean, least, most = (math.exp(x) for x in (sample.mean, low, high))
         note = "ratio of standard deviations over data sets"
-        return Effect(of, outcome, mean, least, most, note, held)
+        return Effect(subject, outcome, mean, least, most, note, supports)
 
 
 def _means(frame: pd.DataFrame, metric: str, methods: tuple[str, ...]) -> pd.DataFrame:
     """Return means [data sets, methods] of the sets with cells of every method; NaN if a cell failed."""
     plain = frame[(frame["perturbation"] == 0) & frame["method"].isin(methods)]
     values = plain[metric].where(plain["status"] == "ok")
-    of_set = values.groupby([plain["data"], plain["method"]])
-    means = of_set.agg(lambda x: x.mean(skipna=False)).unstack()
-    whole = of_set.size().unstack().reindex(columns=methods).notna().all(axis="columns")
-    return means.reindex(columns=methods)[whole]
+    groups = values.groupby([plain["data"], plain["method"]])
+    means = groups.agg(lambda x: x.mean(skipna=False)).unstack()
+    complete = groups.size().unstack().reindex(columns=methods).notna().all(axis="columns")
+    return means.reindex(columns=methods)[complete]
 
 
 def _interval(values: pd.Series[float]) -> tuple[float, float]:

@@ -14,13 +14,13 @@ from svgpbench.stats.effects import Effect
 from svgpbench.stats.rules import RULES, Rules
 
 
-class Computed(Predicate):
+class ComputedPart(Predicate):
     """A part decided by a computed frame, by the rows of some or all checks."""
 
     checks: tuple[str, ...] = ()  # empty: all
 
 
-class Identity(Computed):
+class Identity(ComputedPart):
     """An identity: every `residual` is within a tolerance in magnitude. There is no interval."""
 
     predicate: Literal["identity"]
@@ -29,10 +29,10 @@ class Identity(Computed):
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         worst = float(frame["residual"].abs().max())
         tolerance = self.tolerance * rules.threshold
-        return _of_residuals(frame, "largest residual", worst, worst <= tolerance)
+        return _grade_residuals(frame, "largest residual", worst, worst <= tolerance)
 
 
-class Differs(Computed):
+class Differs(ComputedPart):
     """A violated identity: every `residual` is at least `at_least` in magnitude."""
 
     predicate: Literal["differs"]
@@ -41,20 +41,20 @@ class Differs(Computed):
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         least = float(frame["residual"].abs().min())
         at_least = self.at_least * rules.threshold
-        return _of_residuals(frame, "least residual", least, least >= at_least)
+        return _grade_residuals(frame, "least residual", least, least >= at_least)
 
 
-def _of_residuals(frame: pd.DataFrame, what: str, extreme: float, holds: bool) -> Judgement:
+def _grade_residuals(frame: pd.DataFrame, subject: str, extreme: float, holds: bool) -> Judgement:
     """Grade by an extreme residual; open if a residual is NaN or the frame is empty."""
     missing = int(frame["residual"].isna().sum())
     if frame.empty or missing:
         note = f"{missing} of {len(frame)} residuals are not numbers"
-        return Judgement(Grade.open, (Effect(what, "", note=note),))
-    effect = Effect(what, "", extreme, held=holds)
+        return Judgement(Grade.open, (Effect(subject, "", note=note),))
+    effect = Effect(subject, "", extreme, held=holds)
     return Judgement(Grade.holds if holds else Grade.fails, (effect,))
 
 
-class Exponent(Computed):
+class Exponent(ComputedPart):
     """A power law of a counted cost in one size, fitted over at least a decade; open over less."""
 
     predicate: Literal["exponent"]
@@ -65,10 +65,10 @@ class Exponent(Computed):
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         sizes, costs = (frame[column].to_numpy(float) for column in (self.size, self.cost))
-        name = f"exponent of {self.size}"
+        subject = f"exponent of {self.size}"
         if sizes.max() < 10 * sizes.min():
-            return Judgement(Grade.open, (Effect(name, "", note="less than a decade"),))
+            return Judgement(Grade.open, (Effect(subject, "", note="less than a decade"),))
         slope = float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
         near = abs(slope - self.power) <= self.within * rules.threshold
-        effect = Effect(name, "", slope, held=near)
+        effect = Effect(subject, "", slope, held=near)
         return Judgement(Grade.holds if near else Grade.fails, (effect,))

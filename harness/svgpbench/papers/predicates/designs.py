@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from scipy.special import stdtrit
 
 from svgpbench.papers.grades import Grade, Judgement, over_cases
-from svgpbench.papers.predicates.predicate import AtTheEnd
+from svgpbench.papers.predicates.predicate import AtTheEnd, judge_cases
 from svgpbench.papers.predicates.times import REGION
 from svgpbench.papers.predicates.traces import RUN, AtTolerances, convergence_times
 from svgpbench.stats.differences import LEVEL
@@ -28,7 +28,7 @@ from svgpbench.stats.rules import RULES, Rules
 
 Floats = npt.NDArray[np.float64]
 DRIVES, LEAVES = "drives", "leaves alone"
-WANTED = {
+DECIDING_OUTCOMES = {
     "better": ({Outcome.better}, {Outcome.worse}),
     "equal": ({Outcome.equal}, {Outcome.better, Outcome.worse}),
     "worse": ({Outcome.worse}, {Outcome.better}),
@@ -51,14 +51,14 @@ class EveryRun(AtTheEnd):
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         no_worse = self.wanted == "no worse"
-        found = compare(
+        comparisons = compare(
             frame, self.metric, *self.methods, rules,
             no_worse=no_worse, converged=self.converged, every_run=True,
         )  # fmt: skip
-        good, refuting = WANTED[self.wanted]
-        open_ = Outcome.undecided
+        good, refuting = DECIDING_OUTCOMES[self.wanted]
         effects = tuple(
-            replace(x, held=None if x.outcome == open_ else x.outcome in good) for x in found
+            replace(x, held=None if x.outcome == Outcome.undecided else x.outcome in good)
+            for x in comparisons
         )
         worst = [effect.outcome in refuting for effect in effects]
         return Judgement(over_cases(effects, worst), effects)
@@ -80,14 +80,12 @@ class Suffices(AtTheEnd):
         return tuple(name for pair in self.ladder.values() for name in pair)
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        effects = tuple(
-            self._on_one(str(data), cells, rules)
+        return judge_cases(
+            self._on_data_set(str(data), cells, rules)
             for data, cells in frame.groupby("data", sort=False)
         )
-        worst = [effect.outcome == Outcome.worse for effect in effects]
-        return Judgement(over_cases(effects, worst), effects)
 
-    def _on_one(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
+    def _on_data_set(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
         case = OneDataSet(data, cells, self.metric)
         rungs = {
             rung: case.effect(*pair, rules, no_worse=True, converged=self.converged)
@@ -96,8 +94,8 @@ class Suffices(AtTheEnd):
         *_, last = rungs.values()
         if last.outcome != Outcome.no_worse:
             note = f"at {list(rungs)[-1]}; {last.note}".removesuffix("; ")
-            held = False if last.outcome == Outcome.worse else None
-            return replace(last, of=data, note=note, held=held)
+            supports = False if last.outcome == Outcome.worse else None
+            return replace(last, of=data, note=note, held=supports)
         enough = list(rungs)[-1]
         for rung, effect in reversed(rungs.items()):
             if effect.outcome != Outcome.no_worse:
@@ -131,7 +129,7 @@ class Drives(AtTolerances):
     def compared(self) -> tuple[str, ...]:
         return self.methods
 
-    def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
+    def judge_at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
         cells = self._cells(frame, tolerance, rules)
         if cells.empty:
             return None
@@ -141,21 +139,16 @@ class Drives(AtTolerances):
             note = f"{len(cells)} cells do not tell the factors apart"
             return Judgement(Grade.open, (Effect(self.factor, Outcome.undecided, note=note),))
         slope, half = self._slope(design, cells["ratio"].to_numpy(np.float64), spare)
-        note = f"{len(cells)} cells, log ratio a tenfold or a step"
-        effect = self._says(slope, half, rules.threshold * math.log(REGION), note)
-        if effect.held is None:
-            return Judgement(Grade.open, (effect,))
-        return Judgement(Grade.holds if effect.held else Grade.fails, (effect,))
-
-    def _says(self, slope: float, half: float, region: float, note: str) -> Effect:
-        low, high = slope - half, slope + half
+        low, high, region = slope - half, slope + half, rules.threshold * math.log(REGION)
         outcome: str = Outcome.undecided
         if low > region or high < -region:
             outcome = DRIVES
         elif -region < low and high < region:
             outcome = LEAVES
-        held = None if outcome == Outcome.undecided else (outcome == DRIVES) == self.drives
-        return Effect(self.factor, outcome, slope, low, high, note, held)
+        supports = None if outcome == Outcome.undecided else (outcome == DRIVES) == self.drives
+        grade = {True: Grade.holds, False: Grade.fails, None: Grade.open}[supports]
+        note = f"{len(cells)} cells, log ratio a tenfold or a step"
+        return Judgement(grade, (Effect(self.factor, outcome, slope, low, high, note, supports),))
 
     def _cells(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> pd.DataFrame:
         """Return factors and log ratio of the runs in which a method converges and none fails."""
@@ -165,8 +158,8 @@ class Drives(AtTolerances):
         levels = cells.groupby(level=RUN)[list(self.factors)].first().reindex(times.index)
         first, second = np.minimum(times.to_numpy(), budgets.to_numpy()).T
         failed, censored = np.isnan(times.to_numpy()), np.isinf(times.to_numpy())
-        shown = ~failed.any(axis=1) & ~censored.all(axis=1)
-        runs: pd.DataFrame = levels.assign(ratio=np.log(second / first)).loc[shown]
+        informative = ~failed.any(axis=1) & ~censored.all(axis=1)
+        runs: pd.DataFrame = levels.assign(ratio=np.log(second / first)).loc[informative]
         return runs
 
     def _design(self, cells: pd.DataFrame) -> Floats:
@@ -179,8 +172,8 @@ class Drives(AtTolerances):
 
     def _slope(self, design: Floats, ratios: Floats, spare: int) -> tuple[float, float]:
         """Return the factor's coefficient and half its 95 % interval."""
-        found, *_ = np.linalg.lstsq(design, ratios)
-        variance = float(np.sum((ratios - design @ found) ** 2)) / spare
-        at = 1 + self.factors.index(self.factor)
-        error = math.sqrt(variance * np.linalg.inv(design.T @ design)[at, at])
-        return float(found[at]), float(stdtrit(spare, 0.5 + LEVEL / 2)) * error
+        coefficients, *_ = np.linalg.lstsq(design, ratios)
+        variance = float(np.sum((ratios - design @ coefficients) ** 2)) / spare
+        index = 1 + self.factors.index(self.factor)
+        error = math.sqrt(variance * np.linalg.inv(design.T @ design)[index, index])
+        return float(coefficients[index]), float(stdtrit(spare, 0.5 + LEVEL / 2)) * error

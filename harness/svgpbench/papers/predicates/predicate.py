@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import pandas as pd
 from pydantic import Field, model_validator
 
 from svgpbench.config import Strict
-from svgpbench.papers.grades import Judgement
+from svgpbench.papers.grades import Judgement, over_cases
+from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.rules import RULES, Rules
 
 
@@ -55,3 +57,10 @@ class AtTheEnd(Predicate):
     def converged(self) -> bool:
         """True if runs must have converged."""
         return self.budget == "converged"
+
+
+def judge_cases(effects: Iterable[Effect]) -> Judgement:
+    """Grade a part from its cases, such as data sets; it does not hold if a case is worse."""
+    effects = tuple(effects)
+    worst = [effect.outcome == Outcome.worse for effect in effects]
+    return Judgement(over_cases(effects, worst), effects)

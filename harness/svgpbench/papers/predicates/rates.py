@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 import pandas as pd
 
 from svgpbench.metrics import loss
-from svgpbench.papers.grades import Judgement, over_cases
-from svgpbench.papers.predicates.predicate import Predicate
+from svgpbench.papers.grades import Judgement
+from svgpbench.papers.predicates.predicate import Predicate, judge_cases
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MEASURES, MeasureName
 from svgpbench.stats.rules import RULES, Rules
@@ -30,22 +30,18 @@ class Bracket(NamedTuple):
     high: float
     words: str
 
-    def against(self, other: Bracket, of: str, *, equal: bool, note: str = "") -> Effect:
-        """Return the difference from `other`, decided if the brackets do not overlap or `equal` is set."""
+    def against(self, rival: Bracket, subject: str, *, equal: bool, note: str = "") -> Effect:
+        """Return the difference from `rival`, decided if the brackets do not overlap or `equal` is set."""
         outcome = Outcome.equal if equal else Outcome.undecided
-        low, high = self.low - other.high, self.high - other.low
+        low, high = self.low - rival.high, self.high - rival.low
         if low > 0:
             outcome = Outcome.better
         elif high < 0:
             outcome = Outcome.worse
-        words = f"{self.words} against {other.words}"
-        held = None if outcome == Outcome.undecided else outcome == Outcome.better
-        return Effect(of, outcome, None, low, high, f"{words}; {note}" if note else words, held)
-
-
-def _judged(effects: tuple[Effect, ...]) -> Judgement:
-    worst = [effect.outcome == Outcome.worse for effect in effects]
-    return Judgement(over_cases(effects, worst), effects)
+        words = f"{self.words} against {rival.words}"
+        note = f"{words}; {note}" if note else words
+        supports = None if outcome == Outcome.undecided else outcome == Outcome.better
+        return Effect(subject, outcome, None, low, high, note, supports)
 
 
 class Stands(Predicate):
@@ -64,22 +60,20 @@ class Stands(Predicate):
         return self.methods
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        both = [
-            (str(problem), walks)
+        return judge_cases(
+            self._on_problem(str(problem), walks)
             for problem, walks in frame.groupby("data", sort=False)
             if set(self.methods) <= set(walks["method"])
-        ]
-        effects = tuple(self._on(*each) for each in both)
-        return _judged(effects)
+        )
 
-    def _on(self, problem: str, walks: pd.DataFrame) -> Effect:
+    def _on_problem(self, problem: str, walks: pd.DataFrame) -> Effect:
         rates = sorted(walks["rate"].unique())
         first, second = (
             _largest(walks[walks["method"] == method], rates) for method in self.methods
         )
-        known = all(bracket.low == bracket.high for bracket in (first, second))
-        note = "" if known else f"fewer than {SEEDS} seeds at one of them"
-        equal = known and first.high == second.high
+        exact = all(bracket.low == bracket.high for bracket in (first, second))
+        note = "" if exact else f"fewer than {SEEDS} seeds at one of them"
+        equal = exact and first.high == second.high
         return first.against(second, problem, equal=equal, note=note)
 
 
@@ -90,9 +84,9 @@ def _largest(walks: pd.DataFrame, rates: list[float]) -> Bracket:
     """
     deadly, seeds = set(walks.loc[~walks["lived"], "rate"]), Counter(walks["rate"])
     unrefuted = [rate for rate in rates if rate not in deadly]
-    known = [rate for rate in unrefuted if seeds[rate] >= SEEDS]
+    survived = [rate for rate in unrefuted if seeds[rate] >= SEEDS]
     words = f"γ = {unrefuted[-1]:g}" if unrefuted else "no rate"
-    return Bracket(_decades(known), _decades(unrefuted), words)
+    return Bracket(_decades(survived), _decades(unrefuted), words)
 
 
 def _decades(rates: list[float]) -> float:
@@ -119,12 +113,12 @@ class Band(Predicate):
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         plain = frame[frame["perturbation"] == 0]
-        effects = tuple(
-            self._on(str(data), cells, rules) for data, cells in plain.groupby("data", sort=False)
+        return judge_cases(
+            self._on_data_set(str(data), cells, rules)
+            for data, cells in plain.groupby("data", sort=False)
         )
-        return _judged(effects)
 
-    def _on(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
+    def _on_data_set(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
         if (seeds := cells["seed"].nunique()) < SEEDS:
             note = f"{seeds} seed{'s' * (seeds > 1)} where {SEEDS} decide"
             return Effect(data, Outcome.undecided, note=note)
@@ -146,9 +140,9 @@ def _band(cells: pd.DataFrame, name: str, rules: Rules) -> Bracket:
     best = losses.min(axis=1)
     rows = float(cells["n_bound"].mean())
     region = best.map(lambda value: rules.threshold * measure.region_at(value, rows))
-    serves = losses.sub(best, axis=0).le(region, axis=0).all(axis=0)
+    works = losses.sub(best, axis=0).le(region, axis=0).all(axis=0)
     rates = [0.0, *(float(rate) for rate in losses.columns), math.inf]
-    runs = _runs([at + 1 for at, one in enumerate(serves) if one])
+    runs = _runs([index for index, rate_works in enumerate(works, 1) if rate_works])
     if not runs:
         gaps = [math.log10(b / a) for a, b in pairwise(rates[1:-1])]
         return Bracket(0.0, max(gaps), "no rate")
@@ -158,8 +152,8 @@ def _band(cells: pd.DataFrame, name: str, rules: Rules) -> Bracket:
     return Bracket(low, high, f"{rates[first]:g} to {rates[last]:g}")
 
 
-def _runs(places: list[int]) -> list[tuple[int, int]]:
+def _runs(indices: list[int]) -> list[tuple[int, int]]:
     """Return the first and last of each run of consecutive integers."""
-    starts = [at for at in places if at - 1 not in places]
-    ends = [at for at in places if at + 1 not in places]
+    starts = [index for index in indices if index - 1 not in indices]
+    ends = [index for index in indices if index + 1 not in indices]
     return list(zip(starts, ends, strict=True))

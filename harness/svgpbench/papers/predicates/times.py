@@ -16,8 +16,8 @@ import pandas as pd
 from pydantic import PositiveFloat
 
 from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
-from svgpbench.papers.predicates.predicate import Predicate
-from svgpbench.stats.differences import says
+from svgpbench.papers.predicates.predicate import Predicate, judge_cases
+from svgpbench.stats.differences import interval_outcome
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MEASURES
 from svgpbench.stats.rules import RULES, Rules
@@ -42,15 +42,15 @@ class Quartiles(NamedTuple):
     def outcome(self, rules: Rules = RULES) -> Outcome:
         """Return the outcome of the quartiles against the region."""
         region = rules.threshold * math.log(REGION)
-        return says(math.log(self.low), math.log(self.high), region)
+        return interval_outcome(math.log(self.low), math.log(self.high), region)
 
-    def over(self, other: Quartiles) -> Quartiles:
-        """Return the ratio to another; its ends divide opposite quartiles."""
-        return Quartiles(self.low / other.high, self.median / other.median, self.high / other.low)
+    def over(self, base: Quartiles) -> Quartiles:
+        """Return the ratio to `base`; its ends divide opposite quartiles."""
+        return Quartiles(self.low / base.high, self.median / base.median, self.high / base.low)
 
-    def effect(self, of: str, outcome: str, note: str, held: bool | None) -> Effect:
+    def effect(self, subject: str, outcome: str, note: str, supports: bool | None) -> Effect:
         """Return the ratio as an effect of the ledger."""
-        return Effect(of, outcome, self.median, self.low, self.high, note, held)
+        return Effect(subject, outcome, self.median, self.low, self.high, note, supports)
 
 
 class OfTimes(Predicate):
@@ -92,10 +92,12 @@ class Ratio(OfTimes):
     refuted_at: PositiveFloat = REGION
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        found = [self._on(*each, rules) for each in self.ratios(frame).items()]
-        return Judgement(combined(grade for grade, _ in found), tuple(x for _, x in found))
+        judged = [self._on_problem(*item, rules) for item in self.ratios(frame).items()]
+        return Judgement(combined(grade for grade, _ in judged), tuple(x for _, x in judged))
 
-    def _on(self, problem: str, ratio: Quartiles | str, rules: Rules) -> tuple[Grade, Effect]:
+    def _on_problem(
+        self, problem: str, ratio: Quartiles | str, rules: Rules
+    ) -> tuple[Grade, Effect]:
         if isinstance(ratio, str):
             return Grade.open, Effect(problem, "", note=ratio)
         grade = Grade.direction
@@ -104,8 +106,8 @@ class Ratio(OfTimes):
             grade = Grade.holds
         elif ratio.low <= self.refuted_at:
             grade = Grade.fails
-        held = {Grade.holds: True, Grade.fails: False}.get(grade)
-        return grade, ratio.effect(problem, "", "median, quartiles", held)
+        supports = {Grade.holds: True, Grade.fails: False}.get(grade)
+        return grade, ratio.effect(problem, "", "median, quartiles", supports)
 
 
 class AsLong(OfTimes):
@@ -117,16 +119,16 @@ class AsLong(OfTimes):
     predicate: Literal["as_long"]
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        effects = tuple(self._on(*each, rules) for each in self.ratios(frame).items())
+        effects = tuple(self._on_problem(*item, rules) for item in self.ratios(frame).items())
         grades = {True: Grade.holds, False: Grade.fails, None: Grade.open}
         return Judgement(combined(grades[effect.held] for effect in effects), effects)
 
-    def _on(self, problem: str, ratio: Quartiles | str, rules: Rules) -> Effect:
+    def _on_problem(self, problem: str, ratio: Quartiles | str, rules: Rules) -> Effect:
         if isinstance(ratio, str):
             return Effect(problem, "", note=ratio)
         outcome = ratio.outcome(rules)
-        held = None if outcome == Outcome.undecided else outcome == Outcome.equal
-        return ratio.effect(problem, outcome, "median, quartiles", held)
+        supports = None if outcome == Outcome.undecided else outcome == Outcome.equal
+        return ratio.effect(problem, outcome, "median, quartiles", supports)
 
 
 class Gain(OfTimes):
@@ -140,23 +142,21 @@ class Gain(OfTimes):
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         ratios = self.ratios(frame)
-        than = ratios.pop(self.than)
-        effects = tuple(self._against(*each, than, rules) for each in ratios.items())
-        worst = [effect.outcome == Outcome.worse for effect in effects]
-        return Judgement(over_cases(effects, worst), effects)
+        base = ratios.pop(self.than)
+        return judge_cases(self._against(*item, base, rules) for item in ratios.items())
 
     def _against(
-        self, problem: str, one: Quartiles | str, than: Quartiles | str, rules: Rules
+        self, problem: str, ratio: Quartiles | str, base: Quartiles | str, rules: Rules
     ) -> Effect:
-        if isinstance(one, str):
-            return Effect(problem, Outcome.undecided, note=one)
-        if isinstance(than, str):
-            return Effect(problem, Outcome.undecided, note=f"{self.than}: {than}")
-        ratio = one.over(than)
-        note = f"{one.median:.3g} against {than.median:.3g}"
-        outcome = ratio.outcome(rules)
-        held = None if outcome == Outcome.undecided else outcome == Outcome.better
-        return ratio.effect(problem, outcome, note, held)
+        if isinstance(ratio, str):
+            return Effect(problem, Outcome.undecided, note=ratio)
+        if isinstance(base, str):
+            return Effect(problem, Outcome.undecided, note=f"{self.than}: {base}")
+        gain = ratio.over(base)
+        note = f"{ratio.median:.3g} against {base.median:.3g}"
+        outcome = gain.outcome(rules)
+        supports = None if outcome == Outcome.undecided else outcome == Outcome.better
+        return gain.effect(problem, outcome, note, supports)
 
 
 class Reaches(Predicate):
@@ -176,26 +176,26 @@ class Reaches(Predicate):
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         effects = tuple(
-            self._on(str(problem), looks, rules) for problem, looks in frame.groupby("problem")
+            self._on_problem(str(problem), evaluations, rules)
+            for problem, evaluations in frame.groupby("problem")
         )
         return Judgement(over_cases(effects, [effect.held is False for effect in effects]), effects)
 
-    def _on(self, problem: str, looks: pd.DataFrame, rules: Rules) -> Effect:
-        first, second = (self._by_seed(looks[looks["method"] == name]) for name in self.methods)
+    def _on_problem(self, problem: str, evaluations: pd.DataFrame, rules: Rules) -> Effect:
+        first, second = (
+            cast("dict[int, pd.DataFrame]", dict(list(runs.groupby("seed"))))
+            for runs in (evaluations[evaluations["method"] == name] for name in self.methods)
+        )
         seeds = sorted(first.keys() & second.keys())
         ratios = [self._ratio(first[seed], second[seed], rules) for seed in seeds]
         if len(ratios) < SEEDS:
             return Effect(problem, "", note=f"{len(ratios)} seeds where {SEEDS} are needed")
         low, high = min(ratios), max(ratios)
         region = rules.threshold * math.log(REGION)
-        outcome = says(_log(low), _log(high), region)
-        held = None if outcome == Outcome.undecided else outcome == Outcome.better
+        outcome = interval_outcome(_log(low), _log(high), region)
+        supports = None if outcome == Outcome.undecided else outcome == Outcome.better
         note = f"median, least and most of {len(ratios)} seeds"
-        return Effect(problem, outcome, median(ratios), low, high, note, held)
-
-    @staticmethod
-    def _by_seed(looks: pd.DataFrame) -> dict[int, pd.DataFrame]:
-        return cast("dict[int, pd.DataFrame]", dict(list(looks.groupby("seed"))))
+        return Effect(problem, outcome, median(ratios), low, high, note, supports)
 
     def _ratio(self, first: pd.DataFrame, second: pd.DataFrame, rules: Rules) -> float:
         """Return the seconds to the quality, second method over first; 0 if the first never reaches it."""
@@ -203,23 +203,25 @@ class Reaches(Predicate):
         sign = 1.0 if measure.better == "higher" else -1.0
         last = float(second[self.metric].iloc[-1])
         region = rules.threshold * measure.region_at(last, float(second["n_bound"].iloc[-1]))
-        mine, theirs = (
-            _seconds_to(x, sign * x[self.metric], sign * last - region) for x in (first, second)
+        first_seconds, second_seconds = (
+            _seconds_to(run, sign * run[self.metric], sign * last - region)
+            for run in (first, second)
         )
-        return theirs / mine
+        return second_seconds / first_seconds
 
 
 def _log(ratio: float) -> float:
     return math.log(ratio) if ratio else -math.inf
 
 
-def _seconds_to(looks: pd.DataFrame, score: pd.Series[float], target: float) -> float:
+def _seconds_to(run: pd.DataFrame, score: pd.Series[float], target: float) -> float:
     """Return the seconds until a score reaches a target, interpolated linearly; ∞ if it never does."""
-    seconds, scores = looks["seconds"].to_numpy(), score.to_numpy()
-    there = np.flatnonzero(scores >= target)
-    if not len(there):
+    seconds, scores = run["seconds"].to_numpy(), score.to_numpy()
+    reached = np.flatnonzero(scores >= target)
+    if not len(reached):
         return math.inf
-    at = there[0]
-    if at == 0:
+    index = reached[0]
+    if index == 0:
         return float(seconds[0])
-    return float(np.interp(target, scores[at - 1 : at + 1], seconds[at - 1 : at + 1]))
+    step = slice(index - 1, index + 1)
+    return float(np.interp(target, scores[step], seconds[step]))

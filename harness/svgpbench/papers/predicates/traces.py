@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -52,11 +52,9 @@ class Within(Predicate):
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         cells = frame[(frame["method"] == self.method) & (frame["perturbation"] == 0)]
-        effects = tuple(
-            _inside(str(data), of[self.metric], self.at_least, self.at_most)
-            for data, of in cells.groupby("data", sort=False)
-        )
-        return Judgement(_of_insides(effects), effects)
+        groups = cells.groupby("data", sort=False)
+        by_data = ((data, group[self.metric]) for data, group in groups)
+        return _judge_range(by_data, self.at_least, self.at_most)
 
 
 def _inside(data: str, values: pd.Series[float], at_least: float, at_most: float) -> Effect:
@@ -67,76 +65,69 @@ def _inside(data: str, values: pd.Series[float], at_least: float, at_most: float
     inside = values.between(at_least, at_most)
     outcome = INSIDE if inside.all() else SOME if inside.any() else OUTSIDE
     note = f"{int(inside.sum())} of {len(values)} runs; median, least, most"
-    held = {INSIDE: True, OUTSIDE: False}.get(outcome)
+    supports = {INSIDE: True, OUTSIDE: False}.get(outcome)
     middle = float(np.quantile(values, 0.5, method="lower"))  # an infinite time has no mean
-    return Effect(data, outcome, middle, float(values.min()), float(values.max()), note, held)
+    return Effect(data, outcome, middle, float(values.min()), float(values.max()), note, supports)
 
 
-def _of_insides(effects: tuple[Effect, ...]) -> Grade:
+def _judge_range(
+    by_data: Iterable[tuple[Any, pd.Series[float]]], at_least: float, at_most: float
+) -> Judgement:
     """Grade by data sets: all must be inside; mixed if some runs are; open if one is undecided."""
+    effects = tuple(_inside(str(data), values, at_least, at_most) for data, values in by_data)
     outcomes = {effect.outcome for effect in effects}
+    grade = Grade.holds if outcomes == {INSIDE} else Grade.fails
     if not outcomes or Outcome.undecided in outcomes:
-        return Grade.open
-    if len(outcomes) > 1 or outcomes == {SOME}:
-        return Grade.mixed
-    return Grade.holds if outcomes == {INSIDE} else Grade.fails
+        grade = Grade.open
+    elif len(outcomes) > 1 or outcomes == {SOME}:
+        grade = Grade.mixed
+    return Judgement(grade, effects)
 
 
 class AtTolerances(Predicate):
     """A part graded at each tolerance of convergence; mixed if it holds at one and fails at another."""
 
     @abstractmethod
-    def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
+    def judge_at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
         """Grade the part at one tolerance; None if all runs are censored there."""
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         plain = frame[frame["perturbation"] == 0]
-        found = {each: self.at(plain, each, rules) for each in rules.tolerances}
-        speaking = {each: one for each, one in found.items() if one is not None}
-        if not speaking:
+        judgements = {x: self.judge_at(plain, x, rules) for x in rules.tolerances}
+        uncensored = {x: judgement for x, judgement in judgements.items() if judgement is not None}
+        note = _grades_by_tolerance(judgements)
+        if not uncensored:
             effect = Effect("every data set", Outcome.undecided, note="all runs are censored")
-            return Judgement(Grade.open, (effect,), note=_silent(found))
-        grade = combined(one.grade for one in speaking.values())
-        return Judgement(grade, _over_tolerances(speaking), note=_by_tolerance(found))
+            return Judgement(Grade.open, (effect,), note=note)
+        grade = combined(judgement.grade for judgement in uncensored.values())
+        effects_by_data: dict[str, dict[float, Effect]] = {}
+        for tolerance, judgement in uncensored.items():
+            for effect in judgement.effects:
+                effects_by_data.setdefault(effect.of, {})[tolerance] = effect
+        effects = tuple(map(_over_tolerances, effects_by_data.values()))
+        agree = len({x and x.grade for x in judgements.values()}) == 1
+        return Judgement(grade, effects, note="" if agree else note)
 
 
-def _by_tolerance(found: Mapping[float, Judgement | None]) -> str:
-    """Return `holds at 5 % and 1 %, fails at 0.1 %`; empty if the tolerances agree."""
-    said = {each: one.grade if one else "censored" for each, one in found.items()}
-    if len(set(said.values())) == 1:
-        return ""
+def _grades_by_tolerance(judgements: Mapping[float, Judgement | None]) -> str:
+    """Return text such as `holds at 5 % and 1 %, censored at 0.1 %`."""
     groups: dict[str, list[str]] = {}
-    for each, word in said.items():
-        groups.setdefault(word, []).append(f"{100 * each:g} %")
-    return ", ".join(f"{word} at {' and '.join(at)}" for word, at in groups.items())
+    for tolerance, judgement in judgements.items():
+        grade = judgement.grade if judgement else "censored"
+        groups.setdefault(grade, []).append(f"{100 * tolerance:g} %")
+    return ", ".join(f"{grade} at {' and '.join(group)}" for grade, group in groups.items())
 
 
-def _silent(found: Mapping[float, Judgement | None]) -> str:
-    return f"censored at {' and '.join(f'{100 * each:g} %' for each in found)}"
-
-
-def _over_tolerances(speaking: Mapping[float, Judgement]) -> tuple[Effect, ...]:
-    """Return one effect per data set, with the numbers of the middle uncensored tolerance.
+def _over_tolerances(effects: Mapping[float, Effect]) -> Effect:
+    """Return one data set's effect at the middle uncensored tolerance.
 
     If its outcome changes with the tolerance, the note lists the outcomes.
     """
-    names = dict.fromkeys(effect.of for one in speaking.values() for effect in one.effects)
-    return tuple(_one_effect(name, speaking) for name in names)
-
-
-def _one_effect(name: str, speaking: Mapping[float, Judgement]) -> Effect:
-    of = {
-        each: effect
-        for each, one in speaking.items()
-        for effect in one.effects
-        if effect.of == name
-    }
-    middle = list(of.values())[(len(of) - 1) // 2]
-    outcomes = {effect.outcome for effect in of.values()}
-    if len(outcomes) == 1:
+    middle = list(effects.values())[(len(effects) - 1) // 2]
+    if len({effect.outcome for effect in effects.values()}) == 1:
         return middle
-    said = ", ".join(f"{effect.outcome} at {100 * each:g} %" for each, effect in of.items())
-    return replace(middle, outcome=TURNS, note=said, held=None)
+    note = ", ".join(f"{effect.outcome} at {100 * x:g} %" for x, effect in effects.items())
+    return replace(middle, outcome=TURNS, note=note, held=None)
 
 
 class Converges(AtTolerances):
@@ -156,14 +147,10 @@ class Converges(AtTolerances):
     def compared(self) -> tuple[str, ...]:
         return (self.method, *self.beside)
 
-    def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement:
+    def judge_at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement:
         times = convergence_times(frame, self.compared, tolerance, rules)[self.method]
         least, most = self.at_least * rules.threshold, self.at_most * rules.threshold
-        effects = tuple(
-            _inside(str(data), of_data, least, most)
-            for data, of_data in times.groupby(level="data", sort=False)
-        )
-        return Judgement(_of_insides(effects), effects)
+        return _judge_range(times.groupby(level="data", sort=False), least, most)
 
 
 class Sooner(AtTolerances):
@@ -182,7 +169,7 @@ class Sooner(AtTolerances):
     def compared(self) -> tuple[str, ...]:
         return self.methods
 
-    def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
+    def judge_at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
         times = convergence_times(frame, self.methods, tolerance, rules)
         claimed = self._graded(times, self.ratio**rules.threshold)
         if claimed is None or claimed.grade == Grade.holds or not self.faster:
@@ -197,20 +184,19 @@ class Sooner(AtTolerances):
         effects = [
             effect
             for data, of_data in times.groupby(level="data", sort=False)
-            if (effect := self._on_one(str(data), of_data, ratio)) is not None
+            if (effect := self._on_data_set(str(data), of_data, ratio)) is not None
         ]
         if not effects:
             return None
         worst = [self.faster and effect.outcome == Outcome.worse for effect in effects]
         return Judgement(over_cases(effects, worst), tuple(effects))
 
-    def _on_one(self, data: str, times: pd.DataFrame, ratio: float) -> Effect | None:
-        """Compare the two on one data set; None if both methods are censored in every run."""
+    def _on_data_set(self, data: str, times: pd.DataFrame, ratio: float) -> Effect | None:
+        """Compare the two methods; None if both methods are censored in every run."""
         if failed := int(times.isna().any(axis=1).sum()):
             note = f"{failed} of {len(times)} pairs have a cell that failed"
             return Effect(data, Outcome.undecided, note=note)
-        speaking = ~np.isinf(times.to_numpy()).all(axis=1)
-        times = times.loc[speaking]
+        times = times.loc[~np.isinf(times.to_numpy()).all(axis=1)]
         if times.empty:
             return None
         ratios = times[self.methods[1]] / times[self.methods[0]]
@@ -222,10 +208,10 @@ class Sooner(AtTolerances):
             outcome = Outcome.worse
         elif low >= 1 / ratio and high <= ratio:
             outcome = Outcome.equal
-        wanted = Outcome.better if self.faster else Outcome.equal
-        held = None if outcome == Outcome.undecided else outcome == wanted
+        expected = Outcome.better if self.faster else Outcome.equal
+        supports = None if outcome == Outcome.undecided else outcome == expected
         middle = float(np.quantile(ratios, 0.5, method="lower"))
-        return Effect(data, outcome, middle, low, high, "median, least, most", held)
+        return Effect(data, outcome, middle, low, high, "median, least, most", supports)
 
 
 class Drifts(AtTolerances):
@@ -243,15 +229,12 @@ class Drifts(AtTolerances):
     def compared(self) -> tuple[str, ...]:
         return (self.method, *self.beside)
 
-    def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement:
+    def judge_at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement:
         times = convergence_times(frame, self.compared, tolerance, rules)[self.method]
-        mine = frame[frame["method"] == self.method].set_index(RUN)["theta"].reindex(times.index)
-        drifts = pd.Series(map(_range_after, mine, times), times.index, dtype=float)
-        effects = tuple(
-            _inside(str(data), of_data, self.at_least * rules.threshold, math.inf)
-            for data, of_data in drifts.groupby(level="data", sort=False)
-        )
-        return Judgement(_of_insides(effects), effects)
+        thetas = frame[frame["method"] == self.method].set_index(RUN)["theta"].reindex(times.index)
+        drifts = pd.Series(map(_range_after, thetas, times), times.index, dtype=float)
+        by_data = drifts.groupby(level="data", sort=False)
+        return _judge_range(by_data, self.at_least * rules.threshold, math.inf)
 
 
 def _range_after(theta: pd.DataFrame, time: float) -> float:
@@ -273,7 +256,7 @@ def convergence_times(
     for *run, method, trace, status in zip(*columns, strict=True):
         if method in methods:
             runs.setdefault(tuple(run), {})[method] = trace, status == "ok"
-    order = {data: at for at, data in enumerate(cells["data"].unique())}
+    order = {data: index for index, data in enumerate(cells["data"].unique())}
     keys = sorted(runs, key=lambda key: (order[key[0]], key[1:]))
     times = []
     for key in keys:

@@ -20,15 +20,15 @@ from svgpbench.kernels import Model, Theta
 from svgpbench.kernels.kernels import KernelParameters, lengthscale_count
 from svgpbench.ops import Tree
 from svgpbench.plugins import load_backend
-from svgpbench.runs.sharded.part import METHOD, Sums, Units, Work, added, negative_kl, sums
-from svgpbench.runs.sharded.shards import Columns, Moments, Shard, merged, moments, read
+from svgpbench.runs.sharded.part import METHOD, ShardSums, Units, Work, added, negative_kl, sums
+from svgpbench.runs.sharded.shards import Moments, Shard, TableColumns, merged, moments, read
 from svgpbench.runs.sharded.workers import Workers
 from svgpbench.training.batches import EVALUATION_ROWS
 from svgpbench.training.session import start_session
 from svgpbench.tree import tree_map
 
 
-class Step(NamedTuple):
+class ShardedStep(NamedTuple):
     """A pass over the data."""
 
     bound: float  # at the state before the step
@@ -43,13 +43,13 @@ class ShardedRun(NamedTuple):
     state: Tree
     units: Units
     rows: int
-    steps: tuple[Step, ...]
+    steps: tuple[ShardedStep, ...]
 
 
 def climb(
     workers: Workers,
     shards: Sequence[Shard],
-    columns: Columns,
+    columns: TableColumns,
     model: Model,
     kernel: KernelConfig,
     inducing: InducingConfig,
@@ -58,7 +58,7 @@ def climb(
     iterations: int = 1,
     rate: float = 1.0,
     seed: int = 0,
-    on_step: Callable[[Step], None] = lambda step: None,
+    on_step: Callable[[ShardedStep], None] = lambda step: None,
 ) -> ShardedRun:
     """Run E-steps from q = p at the initial θ, and evaluate the bound before each and at the end.
 
@@ -75,17 +75,17 @@ def climb(
     work = Work(model, columns, units, backend, EVALUATION_ROWS)
     rows = sum(shard.rows for shard in shards)
     state = start_session(load_backend("numpy"), model, METHOD, theta, rows, learn=()).q
-    done: list[Step] = []
+    steps: list[ShardedStep] = []
     for iteration in range(iterations + 1):
         since = time.perf_counter()
-        total: Sums = workers.total(sums, shards, (work, theta, state), added)
+        total: ShardSums = workers.total(sums, shards, (work, theta, state), added)
         bound = total.expected + negative_kl(model, theta, state)
-        step = Step(bound, time.perf_counter() - since, total.peak_memory_bytes)
-        done.append(step)
+        step = ShardedStep(bound, time.perf_counter() - since, total.peak_memory_bytes)
+        steps.append(step)
         on_step(step)
         if iteration < iterations:
             state = tree_map(lambda a, b: (1.0 - rate) * a + rate * b, state, total.sites)
-    return ShardedRun(theta, state, units, rows, tuple(done))
+    return ShardedRun(theta, state, units, rows, tuple(steps))
 
 
 def _units(moments_of_rows: Moments, model: Model) -> Units:
@@ -100,7 +100,7 @@ def _units(moments_of_rows: Moments, model: Model) -> Units:
 
 def _start(
     shard: Shard,
-    columns: Columns,
+    columns: TableColumns,
     units: Units,
     model: Model,
     kernel: KernelConfig,

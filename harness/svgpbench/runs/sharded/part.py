@@ -16,7 +16,7 @@ from svgpbench.kernels import Model, Theta
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.ops import Ops, Tree
 from svgpbench.plugins import framework_of, load_backend
-from svgpbench.runs.sharded.shards import Columns, Floats, Shard, read
+from svgpbench.runs.sharded.shards import Floats, Shard, TableColumns, read
 from svgpbench.runs.worker_setup import peak_memory_bytes, worker_environment
 from svgpbench.training.session import Session, start_session
 from svgpbench.tree import tree_map
@@ -40,13 +40,13 @@ class Work(NamedTuple):
     """Settings that are the same for every shard and every step."""
 
     model: Model
-    columns: Columns
+    columns: TableColumns
     units: Units
     backend: BackendConfig
     chunk: int  # rows at a time
 
 
-class Sums(NamedTuple):
+class ShardSums(NamedTuple):
     """Sums over rows of one or more shards."""
 
     sites: Any  # dual parameters after an E-step of rate 1 on these rows alone
@@ -55,9 +55,9 @@ class Sums(NamedTuple):
     peak_memory_bytes: int  # the most that one worker held
 
 
-def added(first: Sums, second: Sums) -> Sums:
+def added(first: ShardSums, second: ShardSums) -> ShardSums:
     """Return the total of two sums. Its peak memory is the larger one."""
-    return Sums(
+    return ShardSums(
         tree_map(lambda a, b: a + b, first.sites, second.sites),
         first.expected + second.expected,
         first.rows + second.rows,
@@ -65,7 +65,7 @@ def added(first: Sums, second: Sums) -> Sums:
     )
 
 
-def sums(shard: Shard, work: Work, theta: Theta, state: Tree) -> Sums:
+def sums(shard: Shard, work: Work, theta: Theta, state: Tree) -> ShardSums:
     """Return the sums of one shard at θ and the whitened dual parameters, both on the host."""
     X, y = work.units.standardise(*read(shard, work.columns))
     session = at_state(_ops(work.backend, shard.device), work.model, theta, state)
@@ -74,13 +74,13 @@ def sums(shard: Shard, work: Work, theta: Theta, state: Tree) -> Sums:
     return total._replace(peak_memory_bytes=peak_memory_bytes())
 
 
-def _chunk_sums(session: Session, X: Floats, y: Floats) -> Sums:
+def _chunk_sums(session: Session, X: Floats, y: Floats) -> ShardSums:
     ops, steps, raw = session.ops, session.steps, session.raw
     batch, full_rate = session.batch(X, y), session.number(1.0)
     blocks = steps.factor(raw, session.prior, batch)
     sites = steps.e_phase(raw, blocks, batch, session.q, full_rate, full_rate)
     expected = float(ops.to_numpy(steps.expected(raw, blocks, batch, session.q)))
-    return Sums(tree_map(ops.to_numpy, sites), expected, len(y), 0)
+    return ShardSums(tree_map(ops.to_numpy, sites), expected, len(y), 0)
 
 
 def negative_kl(model: Model, theta: Theta, state: Tree) -> float:

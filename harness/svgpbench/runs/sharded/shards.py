@@ -15,7 +15,7 @@ from svgpbench.errors import UserError, unknown
 Floats = npt.NDArray[np.float64]
 
 
-class Columns(NamedTuple):
+class TableColumns(NamedTuple):
     """Names of the table's columns that are read."""
 
     features: tuple[str, ...]
@@ -60,7 +60,7 @@ def shards_of(path: Path, rows: int) -> list[Shard]:
     return shards
 
 
-def columns_of(path: Path, target: str, features: Sequence[str] = ()) -> Columns:
+def columns_of(path: Path, target: str, features: Sequence[str] = ()) -> TableColumns:
     """Return the columns to read: all except the target if no features are named.
 
     Raises `UserError` if a column is missing or does not hold numbers.
@@ -77,10 +77,10 @@ def columns_of(path: Path, target: str, features: Sequence[str] = ()) -> Columns
         kind = schema.field(name).type
         if not (kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)):
             raise UserError(f"{path}: column {name!r} holds {kind}, not numbers")
-    return Columns(chosen_features, target)
+    return TableColumns(chosen_features, target)
 
 
-def read(shard: Shard, columns: Columns) -> tuple[Floats, Floats]:
+def read(shard: Shard, columns: TableColumns) -> tuple[Floats, Floats]:
     """Return inputs [n, D] and target [n] of a shard.
 
     Raises `UserError` if a value is not finite.
@@ -88,14 +88,15 @@ def read(shard: Shard, columns: Columns) -> tuple[Floats, Floats]:
     names = [*columns.features, columns.target]
     with _opened(Path(shard.path)) as file:
         table = file.read_row_groups(list(shard.groups), columns=names, use_threads=False)
-    rows = np.stack([_numbers(table.column(name)) for name in names], axis=-1)
+    columns_read = [np.asarray(table.column(name).to_numpy(), np.float64) for name in names]
+    rows = np.stack(columns_read, axis=-1)
     if not np.isfinite(rows).all():
         index = int(np.argmin(np.isfinite(rows).all(axis=0)))
         raise UserError(f"{shard.path}: column {names[index]!r} holds NaN or infinity")
     return rows[:, :-1], rows[:, -1]
 
 
-def moments(shard: Shard, columns: Columns) -> Moments:
+def moments(shard: Shard, columns: TableColumns) -> Moments:
     """Return the moments of a shard, for standardisation."""
     X, y = read(shard, columns)
     rows = np.concatenate([X, y[:, None]], axis=-1)
@@ -105,14 +106,10 @@ def moments(shard: Shard, columns: Columns) -> Moments:
 
 def merged(first: Moments, second: Moments) -> Moments:
     """Return the moments of two sets of rows together. Source: Chan, Golub and LeVeque 1979."""
-    rows, apart = first.rows + second.rows, second.mean - first.mean
-    mean = first.mean + apart * (second.rows / rows)
-    squares = first.squares + second.squares + apart**2 * (first.rows * second.rows / rows)
+    rows, shift = first.rows + second.rows, second.mean - first.mean
+    mean = first.mean + shift * (second.rows / rows)
+    squares = first.squares + second.squares + shift**2 * (first.rows * second.rows / rows)
     return Moments(rows, mean, squares)
-
-
-def _numbers(column: Any) -> Floats:
-    return np.asarray(column.to_numpy(), dtype=np.float64)
 
 
 def _opened(path: Path) -> Any:

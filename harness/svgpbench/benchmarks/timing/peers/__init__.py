@@ -50,7 +50,7 @@ def locate_peers(
         name, _, candidate = request.partition("@")
         peer: Peer = load(PEERS, name)
         if name not in located:
-            located[name] = Located(peer, _python_of(name, peer, python, tell))
+            located[name] = Located(peer, _release_python(name, peer, python, tell))
         if candidate:
             candidate_python = make_candidate(name, peer, candidate, tell)
             label = f"{name}@{_version(peer, candidate_python, f'--peer {request}')}"
@@ -70,33 +70,35 @@ def peer_python(name: str) -> str | None:
 
 
 def _provided(python: str | None) -> list[str]:
+    """Return the names of the peers that `python` has, or by default of those with a variable."""
     peers = known_peers()
     if python is None:
         return [name for name, peer in peers.items() if os.environ.get(peer.variable)]
-    names = [n for n, p in peers.items() if _has(p.module, python, "--peer-python")]
+    names = [name for name, peer in peers.items() if _has(peer.module, python, "--peer-python")]
     if not names:
         raise UserError(f"--peer-python {python}: has none of the peers ({', '.join(peers)})")
     return names
 
 
-def _python_of(name: str, peer: Peer, python: str | None, tell: Tell) -> Path:
-    named = python or os.environ.get(peer.variable)
-    if not named:
+def _release_python(name: str, peer: Peer, python: str | None, tell: Tell) -> Path:
+    """Return the Python of a peer's release. Makes an environment if no Python is named."""
+    named_python = python or os.environ.get(peer.variable)
+    if not named_python:
         return make_environment(name, peer.requirements, tell)
-    return check_python(peer, named, "--peer-python" if python else peer.variable)
+    return check_python(peer, named_python, "--peer-python" if python else peer.variable)
 
 
-def check_python(peer: Peer, given: str, origin: str) -> Path:
-    """Return the path of the Python `given`, after checking that it has the peer.
+def check_python(peer: Peer, python: str, origin: str) -> Path:
+    """Return the path of a Python, after checking that it has the peer.
 
     Raises `UserError` otherwise, with `origin`, the option or variable that named it.
     """
-    if not _has(peer.module, given, origin):
+    if not _has(peer.module, python, origin):
         raise UserError(
-            f"{origin} {given}: has no {peer.module}; install it there: "
-            f"{given} -m pip install {peer.distribution}"
+            f"{origin} {python}: has no {peer.module}; install it there: "
+            f"{python} -m pip install {peer.distribution}"
         )
-    path = shutil.which(given)
+    path = shutil.which(python)
     assert path is not None
     return Path(path)
 

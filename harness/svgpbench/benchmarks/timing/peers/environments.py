@@ -25,8 +25,8 @@ Tell = Callable[[str], None]
 
 def environments_folder() -> Path:
     """Return the folder of the environments: SVGPBENCH_PEERS, or a folder of the user's cache."""
-    if chosen := os.environ.get(FOLDER_VARIABLE):
-        return Path(chosen).expanduser().absolute()
+    if folder := os.environ.get(FOLDER_VARIABLE):
+        return Path(folder).expanduser().absolute()
     return user_cache_path("svgpbench", appauthor=False) / "peers"
 
 

@@ -105,7 +105,7 @@ def main() -> None:
             elif request["do"] == "advance":
                 say(training.advance(request["until_s"], request["iterations"]))
             elif request["do"] == "look":
-                say(training.look(request["into"]))
+                say(training.evaluate(request["into"]))
             elif request["do"] == "walk":
                 from svgpbench.benchmarks.stability.walk import start_and_walk
 
@@ -234,9 +234,11 @@ class Training:
     def feed(self) -> None:
         """Pass the rows and draws of the next iteration to the learner."""
         a, count = self.arrays, int(self.arrays["e_steps"]) + 1
-        taken = [a["rows"][(count * self.iterations + i) % len(a["rows"])] for i in range(count)]
+        minibatches = [
+            a["rows"][(count * self.iterations + i) % len(a["rows"])] for i in range(count)
+        ]
         noise = a["draws"][self.iterations % len(a["draws"])]
-        self.learner.feed([(a["X"][rows], a["y"][rows]) for rows in taken], noise)
+        self.learner.feed([(a["X"][rows], a["y"][rows]) for rows in minibatches], noise)
 
     def advance(self, until_s: float, iterations: int) -> dict[str, Any]:
         """Train until `until_s` seconds or `iterations` in all, and return the totals of both."""
@@ -248,7 +250,7 @@ class Training:
             self.seconds = before + (time.perf_counter() - began)
         return {"seconds": self.seconds, "iterations": self.iterations}
 
-    def look(self, into: str) -> dict[str, float]:
+    def evaluate(self, into: str) -> dict[str, float]:
         """Return the bound, and write predictions to the file `into` if named. The clock is stopped."""
         if into:
             mean, variance, noise_variance = self.learner.predict()

@@ -50,7 +50,7 @@ def banana(inducing: str) -> Placed:
     Z = data.X[:100]
     if inducing == K_MEANS:
         Z = initial_inducing_inputs(data.X, 20, "k-means", 0)
-    return Placed.of(data.X, data.y, np.array(Z), 1.0, 1.0)
+    return Placed.build(data.X, data.y, np.array(Z), 1.0, 1.0)
 
 
 @cache
@@ -58,12 +58,12 @@ def paths() -> pd.DataFrame:
     """Return one row per choice of Z, method and EM iteration: θ, and the bound after the E-step at θ."""
     return pd.DataFrame(
         {
-            "inducing": inducing, "method": method, "iteration": at,
+            "inducing": inducing, "method": method, "iteration": iteration,
             "variance": variance, "lengthscale": lengthscale, "bound": bound,
         }
         for inducing in INDUCING
         for method in METHODS
-        for at, (variance, lengthscale, bound) in enumerate(_path(inducing, method))
+        for iteration, (variance, lengthscale, bound) in enumerate(_path(inducing, method))
     )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def _path(inducing: str, method: str) -> Iterator[tuple[float, float, float]]:
         state = e_phase(b, b.start if carried is None else carried)
         yield *_numbers(problem.kernel), float(b.posterior(state)[2])
         kernel, carried = m_step(b, state)
-        problem = Placed.of(problem.X, problem.y, problem.Z, *_numbers(kernel))
+        problem = Placed.build(problem.X, problem.y, problem.Z, *_numbers(kernel))
 
 
 def _numbers(kernel: KernelParameters) -> tuple[float, float]:
@@ -118,12 +118,12 @@ def fewest_iterations() -> pd.DataFrame:
         }
         rows += [
             {
-                "check": f"{dual}, {inducing}", "against": other,
-                "iterations": counts[dual], "against_iterations": counts[other],
-                "residual": float(np.maximum(0.0, counts[dual] + 1.0 - counts[other])),
+                "check": f"{dual}, {inducing}", "against": standard,
+                "iterations": counts[dual], "against_iterations": counts[standard],
+                "residual": float(np.maximum(0.0, counts[dual] + 1.0 - counts[standard])),
             }
             for dual in DUALS
-            for other in STANDARD
+            for standard in STANDARD
         ]  # fmt: skip
         rows += [
             {"check": f"iterations of {method}, {inducing}", "residual": count}

@@ -21,11 +21,11 @@ from svgpbench.likelihoods.quadrature import gauss_hermite
 from svgpbench.ops import Tree
 from svgpbench.papers.algebra.derivatives import slope
 from svgpbench.papers.algebra.objectives import (
+    converged_state,
     dense_of,
     dual,
-    partial,
+    partial_state,
     raw_at,
-    settled,
     standard,
     theta_at,
 )
@@ -46,7 +46,10 @@ GRID = tuple(
 )
 """Factors of the kernel's parameters, which give the new θ."""
 KERNEL = "matern52"
-E_STEPS: dict[str, Callable[[Bench], Tree]] = {"converged": settled, "partial": partial}
+E_STEPS: dict[str, Callable[[Bench], Tree]] = {
+    "converged": converged_state,
+    "partial": partial_state,
+}
 NODES = 100
 """Nodes of quadratures that must be exact; with the usual 20, V̂ itself may be above V."""
 
@@ -76,10 +79,12 @@ def _below_evidence() -> Iterator[Row]:
         n, M, settings = (24, 4, {}) if gaussian else (2, 1, {"nodes": NODES})
         problem = small_problem(n=n, M=M, b=n // 2, seed=seed)
         duals = dict(_duals(likelihood, problem, **settings))
-        evidence = [log_evidence(duals["untied"], theta_at(duals["untied"], **at)) for at in GRID]
+        evidence = [
+            log_evidence(duals["untied"], theta_at(duals["untied"], **factors)) for factors in GRID
+        ]
         for (name, b), (e_step, reach) in itertools.product(duals.items(), E_STEPS.items()):
             state = reach(b)
-            values = [dual(b, state, theta_at(b, **at)) for at in GRID]
+            values = [dual(b, state, theta_at(b, **factors)) for factors in GRID]
             yield {
                 "check": "below log p(y)", "seed": seed, "likelihood": likelihood,
                 "method": name, "e_step": e_step,
@@ -135,13 +140,13 @@ def gaussian_is_exact() -> pd.DataFrame:
 
 def _exact(seed: int, problem: Problem) -> Iterator[Row]:
     b = bench_of("t-vgp", "gaussian", problem)
-    state = b.e_step(partial(b), b.full, 1.0)  # from a state with μ ≠ 0
+    state = b.e_step(partial_state(b), b.full, 1.0)  # from a state with μ ≠ 0
     s2 = float(theta_at(b).likelihood.noise_variance)
     lambda1, beta = (b.ops.to_numpy(x)[0] for x in (state.lambda1, state.beta))
     yield {"check": "sites", "seed": seed, "residual": difference(lambda1, b.y / s2)}
     yield {"check": "sites", "seed": seed, "residual": difference(beta, np.full(b.n, 1 / s2))}
-    for at, noise in itertools.product(GRID, (1.0, 0.2, 3.0)):
-        theta = theta_at(b, **at, noise=noise)
+    for factors, noise in itertools.product(GRID, (1.0, 0.2, 3.0)):
+        theta = theta_at(b, **factors, noise=noise)
         exact = log_evidence(b, theta)
         check = "kernel θ" if noise == 1.0 else "σ², sites re-expressed"
         yield {"check": check, "seed": seed, "residual": difference(dual(b, state, theta), exact)}
@@ -149,8 +154,8 @@ def _exact(seed: int, problem: Problem) -> Iterator[Row]:
             c = _c(b, lambda1, beta, theta) / abs(exact)
             yield {"check": "c(θ) = 0", "seed": seed, "residual": c}
         else:
-            held = difference(bound_at(b, state, theta), exact)
-            yield {"check": "σ², sites held", "seed": seed, "residual": held}
+            residual = difference(bound_at(b, state, theta), exact)
+            yield {"check": "σ², sites held", "seed": seed, "residual": residual}
 
 
 def _c(b: Bench, lambda1: Floats, beta: Floats, theta: Theta) -> float:
@@ -194,19 +199,19 @@ def _order(seed: int, problem: Problem) -> Iterator[Row]:
     benches = {**dict(_duals("gaussian", problem)), "tied-projected, Z = X": projected}
     for name, b in benches.items():
         state = b.e_step(b.start, b.full, 1.0)
-        in_v = "q-vgp natgrad" if name == "t-vgp" else "q-svgp natgrad"
-        white = bench_of(in_v, "gaussian", b.problem, jitter=b.model.jitter)
+        standard_method = "q-vgp natgrad" if name == "t-vgp" else "q-svgp natgrad"
+        white = bench_of(standard_method, "gaussian", b.problem, jitter=b.model.jitter)
         whitened = white.e_step(white.start, white.full, 1.0)
         shifts = (0.0, 0.2) if name in TYINGS else (0.0,)  # no shift where Z = X must hold
-        for at, noise, shift in itertools.product(GRID, (1.0, 0.5), shifts):
-            theta = theta_at(b, **at, noise=noise, shift=shift)
-            own = dual(b, state, theta)
-            for against, other in (
+        for factors, noise, shift in itertools.product(GRID, (1.0, 0.5), shifts):
+            theta = theta_at(b, **factors, noise=noise, shift=shift)
+            value = dual(b, state, theta)
+            for against, standard_value in (
                 ("standard", standard(b, state, theta)),
                 ("whitened", dual(white, whitened, theta)),
             ):
                 yield {
                     "check": name if noise == 1.0 else f"{name}, σ² moved",
-                    "seed": seed, "against": against, **at, "noise": noise, "shift": shift,
-                    "residual": excess(other, own),
+                    "seed": seed, "against": against, **factors, "noise": noise, "shift": shift,
+                    "residual": excess(standard_value, value),
                 }  # fmt: skip

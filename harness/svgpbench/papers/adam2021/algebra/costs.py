@@ -32,8 +32,6 @@ LADDERS = {
     "D": [Size(n=10**4, M=100, D=D, b=200) for D in (10**5, 10**6, 10**7)],
 }
 """Sizes of which one grows over a decade; the others are chosen so that one term dominates."""
-
-
 POWERS = (
     ("E-step: M³", "flops", "M", 3.0),
     ("M-step: M³", "flops", "M", 3.0),
@@ -65,8 +63,8 @@ def step_costs() -> pd.DataFrame:
     for check, cost, size, power in POWERS:
         rows = frame[frame["check"] == check]
         slope = float(np.polyfit(np.log(rows[size]), np.log(rows[cost]), 1)[0])
-        of = f"exponent of {cost}, {check}"
-        exponents.append({"check": of, "value": slope, "residual": slope - power})
+        name = f"exponent of {cost}, {check}"
+        exponents.append({"check": name, "value": slope, "residual": slope - power})
     return pd.concat([frame, pd.DataFrame(exponents)], ignore_index=True)
 
 
@@ -119,8 +117,8 @@ def compute_saved() -> pd.DataFrame:
     shares = {
         f"{step}, {name}, {form}": share
         for name, (likelihood, size) in {**PRINTED_SIZES, **LARGE}.items()
-        for form, other in (("chain rule", CHAIN_RULE), ("closed form", STANDARD))
-        for step, share in _shares(likelihood, size, other)
+        for form, method in (("chain rule", CHAIN_RULE), ("closed form", STANDARD))
+        for step, share in _shares(likelihood, size, method)
     }
     rows = [{"check": check, "residual": share} for check, share in shares.items()]
     rows += [
@@ -130,10 +128,10 @@ def compute_saved() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _shares(likelihood: str, size: Size, other: AnyMethod) -> Iterator[tuple[str, float]]:
+def _shares(likelihood: str, size: Size, standard: AnyMethod) -> Iterator[tuple[str, float]]:
     model = build_model(likelihood, "matern52")
-    ours, theirs = (count(method, model, size) for method in (TIED, other))
-    yield "E-step", ours.e_step.flops / theirs.e_step.flops
-    yield "M-step", ours.m_step.flops / theirs.m_step.flops
-    both = [cost.e_step.flops + cost.m_step.flops for cost in (ours, theirs)]
-    yield "iteration", both[0] / both[1]
+    costs = [count(method, model, size) for method in (TIED, standard)]
+    e_steps, m_steps = [x.e_step.flops for x in costs], [x.m_step.flops for x in costs]
+    yield "E-step", e_steps[0] / e_steps[1]
+    yield "M-step", m_steps[0] / m_steps[1]
+    yield "iteration", (e_steps[0] + m_steps[0]) / (e_steps[1] + m_steps[1])

@@ -19,11 +19,11 @@ from svgpbench.kernels import Model, Theta
 from svgpbench.ops import Tree
 from svgpbench.papers.algebra.derivatives import curvature, slope
 from svgpbench.papers.algebra.objectives import (
+    converged_state,
     dense_of,
     dual,
-    partial,
+    partial_state,
     raw_at,
-    settled,
     standard,
     theta_at,
 )
@@ -75,7 +75,7 @@ def _paths(b: Bench) -> dict[str, Callable[[float], Theta]]:
 
 def _second_differences(b: Bench) -> Iterator[Row]:
     """Compare d²(dual − standard)/dθ² with dᵀΔHd, d = ∂η_p/∂θ and ΔH = ∂²L/∂η_q² + 2I (Eq. 36)."""
-    state, dense = settled(b), dense_of(b)
+    state, dense = converged_state(b), dense_of(b)
     m, S = (x[0] for x in b.posterior(state)[:2])
     precision = np.linalg.inv(S)
     for name, path in _paths(b).items():
@@ -114,7 +114,7 @@ def _definite(seed: int, likelihood: str, factor: float) -> Row:
     """Return by how much the smallest eigenvalue of I⁻¹∂²L/∂η_q² at t-VGP's optimum is below −2."""
     problem = WiderPrior(**vars(small_problem(n=5, M=2, b=2, seed=seed)), factor=factor)
     b = bench_of(full_method(likelihood), likelihood, problem)
-    m, S = (x[0] for x in b.posterior(settled(b, 0.5))[:2])
+    m, S = (x[0] for x in b.posterior(converged_state(b, 0.5))[:2])
     least = least_curvature(dense_of(b), m, S)
     check = "ΔH, other likelihoods"
     if likelihood == "gaussian":
@@ -144,14 +144,14 @@ def least_curvature(dense: Dense, m: Floats, S: Floats) -> float:
         d_m, d_S = dense.slopes(mean[None], cov[None])
         return np.concatenate([d_m[0] - 2.0 * d_S[0] @ mean, d_S[0][upper]])
 
-    at = np.concatenate([precision @ m, (-0.5 * precision)[upper]])
+    eta = np.concatenate([precision @ m, (-0.5 * precision)[upper]])
     columns = []
-    for direction in np.eye(len(at)):
+    for direction in np.eye(len(eta)):
 
-        def moved(t: float, direction: Floats = direction) -> Floats:
-            return natural_gradient(at + t * direction)
+        def along(t: float, direction: Floats = direction) -> Floats:
+            return natural_gradient(eta + t * direction)
 
-        columns.append(slope(moved))
+        columns.append(slope(along))
     return float(np.linalg.eigvals(np.stack(columns, axis=1)).real.min())
 
 
@@ -165,7 +165,7 @@ def only_kl_moves() -> pd.DataFrame:
             ("VGP, whitened", "q-vgp natgrad", 0.0),
         ):
             b = bench_of(method, likelihood, problem, jitter=jitter)
-            state = partial(b)
+            state = partial_state(b)
             for name, path in _paths(b).items():
                 data, kl = _slopes_of_terms(b, state, path)
                 share = abs(data) / (abs(data) + abs(kl))

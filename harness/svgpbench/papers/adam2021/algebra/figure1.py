@@ -40,14 +40,15 @@ def dual_is_above() -> pd.DataFrame:
     Other rows have their difference at θ_old, and compare the objectives with dense algebra. For each
     tying and θ_old, the worst row is returned a second time.
     """
-    frame = pd.DataFrame([*_judged(), *(row for link in LINKS for row in _of_link(link))])
+    frame = pd.DataFrame([*_by_dense_algebra(), *(row for link in LINKS for row in _gaps(link))])
     below = frame[frame["check"].str.startswith(DUAL_CURVES)]
     furthest = below.loc[below.groupby(["method", "theta_old"])["residual"].idxmax()]
     furthest = furthest.assign(check=furthest["method"] + ", at its worst θ")
     return pd.concat([frame, furthest], ignore_index=True)
 
 
-def _judged() -> Iterator[dict[str, Any]]:
+def _by_dense_algebra() -> Iterator[dict[str, Any]]:
+    """Yield differences between the methods' own objectives and those by dense algebra."""
     for old, method in itertools.product(OLD_THETAS, METHODS):
         step = e_step(method, old)
         for theta in map(float, THETAS[::4]):
@@ -56,12 +57,14 @@ def _judged() -> Iterator[dict[str, Any]]:
             yield {**case, "check": "dense algebra", "residual": residual}
 
 
-def _of_link(link: str) -> Iterator[dict[str, Any]]:
+def _gaps(link: str) -> Iterator[dict[str, Any]]:
+    """Yield by how much q-SVGP objectives exceed dual ones, and their differences at θ_old."""
     curves = objectives(link)
     wide = curves.pivot(index=["theta_old", "theta"], columns="method", values="objective")
-    for dual, other in itertools.product(DUALS, STANDARD):
-        for (old, theta), lower, upper in zip(wide.index, wide[other], wide[dual], strict=True):
-            case = {"link": link, "theta_old": old, "theta": theta, "method": dual, "other": other}
+    for dual, standard in itertools.product(DUALS, STANDARD):
+        for (old, theta), lower, upper in zip(wide.index, wide[standard], wide[dual], strict=True):
+            case = {"link": link, "theta_old": old, "theta": theta}
+            case |= {"method": dual, "other": standard}
             check = f"{dual}, θ_old = {old:g}" if link == LINK else f"{dual}, {link}"
             yield {**case, "check": check, "residual": np.maximum(0.0, lower - upper)}
             if theta == old:

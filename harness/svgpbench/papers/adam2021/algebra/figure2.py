@@ -28,7 +28,7 @@ NEAR = 1.5
 START, ITERATIONS = 2.5, 8
 CLOSE = 0.05
 """Region of practical equivalence of log θ."""
-DRAWS = range(5)
+OTHER_SEEDS = range(5)
 """Seeds of other draws of inputs and noise, which the paper does not print."""
 MAPS_TO, PATH, FIXED = "θ*", "EM from θ = 2.5", "where EM stands still"
 
@@ -39,9 +39,9 @@ def optima() -> pd.DataFrame:
     rows: list[Row] = []
     for method, old in itertools.product(METHODS, map(float, GRID)):
         step = e_step(method, old)
-        at = {"method": method, "theta_old": old}
-        rows += [{**at, "theta": theta, "objective": step(theta)} for theta in map(float, GRID)]
-        rows.append({**at, "theta": step.best, "curve": MAPS_TO})
+        case = {"method": method, "theta_old": old}
+        rows += [{**case, "theta": theta, "objective": step(theta)} for theta in map(float, GRID)]
+        rows.append({**case, "theta": step.best, "curve": MAPS_TO})
     return pd.DataFrame(rows)
 
 
@@ -66,14 +66,14 @@ def fixed_point(seed: int = SEED) -> float:
 def iterates() -> pd.DataFrame:
     """Return the objectives, EM from the start as stairs between θ* and the diagonal, and the fixed point."""
     rows: list[Row] = []
+    optimum = fixed_point()
     for method in METHODS:
         stairs = np.repeat(em_path(method), 2)  # from each θ to θ*, and across to the diagonal
         rows += [
             {"method": method, "theta_old": old, "theta": new, "curve": PATH}
             for old, new in itertools.pairwise(stairs)
         ]
-        at = fixed_point()
-        rows.append({"method": method, "theta_old": at, "theta": at, "curve": FIXED})
+        rows.append({"method": method, "theta_old": optimum, "theta": optimum, "curve": FIXED})
     return pd.concat([optima(), pd.DataFrame(rows)], ignore_index=True)
 
 
@@ -84,7 +84,7 @@ def flatness() -> pd.DataFrame:
     """
     curves = optima()
     maps = curves[curves["curve"] == MAPS_TO]
-    steepness = {str(method): _steepness(mine) for method, mine in maps.groupby("method")}
+    steepness = {str(method): _steepness(curve) for method, curve in maps.groupby("method")}
     pairs = [(dual, "whitened q-SVGP") for dual in DUALS] + [("whitened q-SVGP", "q-SVGP")]
     rows: list[Row] = [
         {
@@ -96,7 +96,8 @@ def flatness() -> pd.DataFrame:
         for what in steepness[flatter]
     ]  # fmt: skip
     rows += [
-        {"check": f"slope of {method}", "residual": of["slope"]} for method, of in steepness.items()
+        {"check": f"slope of {method}", "residual": values["slope"]}
+        for method, values in steepness.items()
     ]
     return pd.DataFrame(rows)
 
@@ -104,8 +105,8 @@ def flatness() -> pd.DataFrame:
 def _steepness(curve: pd.DataFrame) -> dict[str, float]:
     """Return the largest slope near the fixed point, and the range of θ* on the grid and its inner part."""
     old, new = curve["theta_old"].to_numpy(float), curve["theta"].to_numpy(float)
-    middle, at = np.sqrt(old[1:] * old[:-1]), fixed_point()
-    near = np.abs(np.log(middle / at)) < np.log(NEAR)
+    middle = np.sqrt(old[1:] * old[:-1])
+    near = np.abs(np.log(middle / fixed_point())) < np.log(NEAR)
     inner = (old >= INNER[0]) & (old <= INNER[1])
     return {
         "slope": float(np.abs(np.diff(new) / np.diff(old))[near].max()),
@@ -120,38 +121,39 @@ def em_counts() -> pd.DataFrame:
     The fixed point has a row of its own.
     """
     rows = [*_counts("variance"), *_counts("standard deviation", power=0.5)]
-    rows += [row for seed in DRAWS for row in _counts("other draws", seed)]
+    rows += [row for seed in OTHER_SEEDS for row in _counts("other draws", seed)]
     return pd.DataFrame(rows)
 
 
 def _counts(condition: str, seed: int = SEED, power: float = 1.0) -> Iterator[Row]:
     """Yield the counts and the fixed point if θ is the variance to a power."""
-    at = fixed_point(seed) ** power
+    optimum = fixed_point(seed) ** power
     case = {"condition": condition, "seed": seed}
     for method in METHODS:
         path = em_path(method, START ** (1.0 / power), seed) ** power
-        count = iterations_until(CLOSE - np.abs(np.log(path / at)))
+        count = iterations_until(CLOSE - np.abs(np.log(path / optimum)))
         off = count - 2.0 if method in DUALS else 6.0 - count
         row = {**case, "of": method, "value": count}
         yield {**row, "check": f"{method}, {condition}", "residual": np.maximum(0.0, off)}
         yield {**row, "check": f"iterations of {method}, {condition}", "residual": count}
     yield {
-        **case, "check": f"optimum, {condition}", "of": "optimum", "value": at,
-        "residual": np.max([0.0, 0.8 - at, at - 1.0]),
+        **case, "check": f"optimum, {condition}", "of": "optimum", "value": optimum,
+        "residual": np.max([0.0, 0.8 - optimum, optimum - 1.0]),
     }  # fmt: skip
 
 
 def beside_print() -> pd.DataFrame:
     """Return our values for the printed numbers, with θ the variance; NaN if 8 iterations are too few."""
     counts = em_counts()
-    ours = counts[counts["check"] == counts["of"] + ", variance"]
-    return pd.DataFrame(map(_beside_print, ours["of"], ours["value"]))
+    variance = counts[counts["check"] == counts["of"] + ", variance"]
+    return pd.DataFrame(map(_printed_row, variance["of"], variance["value"]))
 
 
-def _beside_print(of: str, value: float) -> Row:
-    if of == "optimum":
-        return {"setting": of, "metric": "θ", "value": value, "note": ""}
-    method, _, tying = of.partition(" ") if of in DUALS else (of, "", "")
+def _printed_row(subject: str, value: float) -> Row:
+    """Return the row for a method's count of iterations or for the optimum."""
+    if subject == "optimum":
+        return {"setting": subject, "metric": "θ", "value": value, "note": ""}
+    method, _, tying = subject.partition(" ") if subject in DUALS else (subject, "", "")
     case = {"setting": f"{method}, from θ=2.5", "metric": "EM iterations", "note": tying}
     if value > ITERATIONS:
         return {**case, "value": np.nan, "note": f"{tying} more than {ITERATIONS}".strip()}

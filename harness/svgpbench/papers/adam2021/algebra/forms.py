@@ -18,7 +18,7 @@ from svgpbench.checks.matrix import difference
 from svgpbench.kernels import Theta
 from svgpbench.ops import Tree
 from svgpbench.papers.adam2021.algebra.bounds import expected_log_sites
-from svgpbench.papers.algebra.objectives import dense_of, dual, partial, raw_at, theta_at
+from svgpbench.papers.algebra.objectives import dense_of, dual, partial_state, raw_at, theta_at
 from svgpbench.papers.algebra.random_problems import LIKELIHOODS, LOG_CONCAVE, bench_of, problems
 from svgpbench.training.blocks import data_term
 
@@ -38,33 +38,30 @@ def log_partition() -> pd.DataFrame:
     """Compare log Z + c and the forms in R = K + Λ̄₂ with the methods' own bound, q and KL (claim 08)."""
     rows: list[Row] = []
     for seed, problem in problems():
-        found = [row for name in LOG_CONCAVE for row in _without_inducing(name, problem)]
-        found += [row for name in LOG_CONCAVE for row in _with_inducing(name, problem)]
+        checks = [row for name in LOG_CONCAVE for row in _without_inducing(name, problem)]
+        checks += [row for name in LOG_CONCAVE for row in _with_inducing(name, problem)]
         for likelihood in LIKELIHOODS:
             b = bench_of("t-svgp untied", likelihood, problem)
-            found += _forms_in_r(b, partial(b), "R")
+            checks += _forms_in_r(b, partial_state(b), "R")
         few = small_problem(n=12, M=8, b=4, seed=seed)
         b = bench_of("t-svgp untied", "poisson", few)
         singular = b.e_step(b.start, b.batch(few.batches[0]), 1.0)
-        found += [*_forms_in_r(b, singular, "R, Λ̄₂ singular"), _missing_rank(b, singular)]
-        b = bench_of("t-svgp untied", "poisson", _crowded(problem, seed), kernel="se", jitter=0.0)
-        found += [
+        checks += [*_forms_in_r(b, singular, "R, Λ̄₂ singular"), _missing_rank(b, singular)]
+        offsets = NEAR * np.random.default_rng(seed).standard_normal(problem.Z.shape)
+        crowded = dataclasses.replace(problem, Z=problem.X[:1] + offsets)
+        b = bench_of("t-svgp untied", "poisson", crowded, kernel="se", jitter=0.0)
+        checks += [
             {**row, "condition": float(np.linalg.cond(dense_of(b).K))}
-            for row in _forms_in_r(b, partial(b), "R, cond K 1e12")
+            for row in _forms_in_r(b, partial_state(b), "R, cond K 1e12")
         ]
-        rows += [{"seed": seed, **row} for row in found]
+        rows += [{"seed": seed, **row} for row in checks]
     return pd.DataFrame(rows)
-
-
-def _crowded(problem: Problem, seed: int) -> Problem:
-    near = NEAR * np.random.default_rng(seed).standard_normal(problem.Z.shape)
-    return dataclasses.replace(problem, Z=problem.X[:1] + near)
 
 
 def _without_inducing(likelihood: str, problem: Problem) -> Iterator[Row]:
     """Check Eqs. 16–17 at several θ, with sites as normalised densities and as printed, exp(λ₁f − ½βf²)."""
     b = bench_of("t-vgp", likelihood, problem)
-    state = partial(b)
+    state = partial_state(b)
     lambda1, beta = (b.ops.to_numpy(x)[0] for x in state)
     for move in MOVES:
         theta = theta_at(b, **move)
@@ -78,12 +75,13 @@ def _without_inducing(likelihood: str, problem: Problem) -> Iterator[Row]:
         printed = log_Z + V - (lambda1 * m - 0.5 * beta * (m**2 + v)).sum()
         case = {"likelihood": likelihood, **move}
         yield {**case, "check": "Eq. 17", "residual": difference(value, normalised)}
-        own = difference(_own_log_partition(b, state, theta), normalised)
-        yield {**case, "check": "Eq. 17", "residual": own}
+        residual = difference(_log_partition_bound(b, state, theta), normalised)
+        yield {**case, "check": "Eq. 17", "residual": residual}
         yield {**case, "check": "Eq. 17 as printed", "residual": difference(value, printed)}
 
 
-def _own_log_partition(b: Bench, state: Tree, theta: Theta) -> float:
+def _log_partition_bound(b: Bench, state: Tree, theta: Theta) -> float:
+    """Return the method's own value of Eq. 17."""
     raw = raw_at(b, theta)
     f = b.steps.factor(raw, b.steps.prior(raw), b.full)
     value = b.method.bound_by_log_partition(  # type: ignore[attr-defined]
@@ -107,7 +105,7 @@ def _sums(b: Bench, state: Tree, dense: Dense) -> SiteSums:
 def _with_inducing(likelihood: str, problem: Problem) -> Iterator[Row]:
     """Check Eqs. 40–41 at several θ; the site there is N(ỹ; u, KΛ̄₂⁻¹K) with ỹ = KΛ̄₂⁻¹λ̄₁."""
     b = bench_of("t-svgp untied", likelihood, problem)
-    state = partial(b)
+    state = partial_state(b)
     for move in MOVES:
         theta = theta_at(b, **move)
         dense = dense_of(b, theta)
@@ -137,12 +135,11 @@ def _forms_in_r(b: Bench, state: Tree, check: str) -> Iterator[Row]:
     v = dense.kff + np.sum(Kuf * (np.linalg.solve(R, Kuf) - np.linalg.solve(K, Kuf)), axis=0)
     log_ratio = np.linalg.slogdet(R)[1] - np.linalg.slogdet(K)[1]
     kl = 0.5 * (np.trace(turned) - len(K) + weights @ K @ weights + log_ratio)
-    own = dict(zip(("m", "S"), (x[0] for x in b.posterior(state)[:2]), strict=True))
-    own |= dict(zip(("μ", "v"), (x[0] for x in b.marginals(state)), strict=True))
-    theirs = {"m": K @ weights, "S": K @ turned, "μ": Kuf.T @ weights, "v": v}
+    values = [*b.posterior(state)[:2], *b.marginals(state)]
+    forms = {"m": K @ weights, "S": K @ turned, "μ": Kuf.T @ weights, "v": v}
     case = {"check": check, "likelihood": b.model.likelihood.name}
-    for of, value in own.items():
-        yield {**case, "of": of, "residual": difference(value, theirs[of])}
+    for value, (name, form) in zip(values, forms.items(), strict=True):
+        yield {**case, "of": name, "residual": difference(value[0], form)}
     yield {**case, "of": "KL", "residual": difference(b.kl(state), kl)}
 
 

@@ -14,7 +14,7 @@ from svgpbench.checks.dense.expectations import expectations
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.checks.matrix import difference
 from svgpbench.papers.algebra.derivatives import slope
-from svgpbench.papers.algebra.objectives import dense_of, settled
+from svgpbench.papers.algebra.objectives import converged_state, dense_of
 from svgpbench.papers.algebra.random_problems import LIKELIHOODS, bench_of, full_method, problems
 
 Floats = npt.NDArray[np.float64]
@@ -44,34 +44,35 @@ def multipliers() -> pd.DataFrame:
 
 
 def _at_optimum(b: Bench, seed: int) -> Iterator[Row]:
-    state = settled(b)
+    state = converged_state(b)
     m, S = (x[0] for x in b.posterior(state)[:2])
     lambda1, beta = (b.ops.to_numpy(x)[0] for x in (state.lambda1, state.beta))
-    at, dense = LagrangianPoint(m, S, m, np.diag(S), lambda1, -0.5 * beta), dense_of(b)
+    point, dense = LagrangianPoint(m, S, m, np.diag(S), lambda1, -0.5 * beta), dense_of(b)
     elbo = dense.elbo(m[None], S[None])
-    yield {"check": "value", "residual": difference(lagrangian(dense, at), elbo)}
-    for name, steepest in _slopes(dense, at, seed):
+    yield {"check": "value", "residual": difference(lagrangian(dense, point), elbo)}
+    for name, steepest in _slopes(dense, point, seed):
         yield {"check": name, "residual": steepest / abs(elbo)}
-    doubled = at._replace(lambda1=2.0 * lambda1, lambda2=-beta)
+    doubled = point._replace(lambda1=2.0 * lambda1, lambda2=-beta)
     slopes = [steepest for _, steepest in _slopes(dense, doubled, seed)]
     yield {"check": "other multipliers", "residual": max(slopes) / abs(elbo)}
 
 
-def lagrangian(dense: Dense, at: LagrangianPoint) -> float:
+def lagrangian(dense: Dense, point: LagrangianPoint) -> float:
     """Evaluate Eq. 10 by dense algebra."""
+    m, S, mu, v, lambda1, lambda2 = point
     V, _, _ = expectations(
-        dense.likelihood, dense.theta.likelihood, dense.y, at.mu[None], at.v[None], dense.noise
+        dense.likelihood, dense.theta.likelihood, dense.y, mu[None], v[None], dense.noise
     )
-    means = at.lambda1 @ (at.mu - at.m)
-    squares = at.lambda2 @ (at.mu**2 + at.v - at.m**2 - np.diag(at.S))
-    return float(V.sum() - means - squares - dense.kl(at.m[None], at.S[None]))
+    means = lambda1 @ (mu - m)
+    squares = lambda2 @ (mu**2 + v - m**2 - np.diag(S))
+    return float(V.sum() - means - squares - dense.kl(m[None], S[None]))
 
 
-def _slopes(dense: Dense, at: LagrangianPoint, seed: int) -> Iterator[tuple[str, float]]:
+def _slopes(dense: Dense, point: LagrangianPoint, seed: int) -> Iterator[tuple[str, float]]:
     """Yield the largest absolute slope along random directions of each group of variables."""
-    rng, n = np.random.default_rng(seed), len(at.m)
-    root = np.linalg.cholesky(at.S)
-    found: dict[str, list[float]] = {}
+    rng, n = np.random.default_rng(seed), len(point.m)
+    root = np.linalg.cholesky(point.S)
+    slopes: dict[str, list[float]] = {}
     for _ in range(DIRECTIONS):
         d, e, f, g = rng.standard_normal((4, n))
         G = rng.standard_normal((n, n)) / n
@@ -79,7 +80,7 @@ def _slopes(dense: Dense, at: LagrangianPoint, seed: int) -> Iterator[tuple[str,
         moves = {
             "multipliers": LagrangianPoint(0 * d, 0 * D, 0 * d, 0 * d, d, e),
             "local Gaussians": LagrangianPoint(
-                0 * d, 0 * D, np.sqrt(at.v) * f, at.v * g, 0 * d, 0 * d
+                0 * d, 0 * D, np.sqrt(point.v) * f, point.v * g, 0 * d, 0 * d
             ),
             "global Gaussian": LagrangianPoint(root @ d, D, 0 * d, 0 * d, 0 * d, 0 * d),
         }
@@ -87,9 +88,9 @@ def _slopes(dense: Dense, at: LagrangianPoint, seed: int) -> Iterator[tuple[str,
 
             def along(t: float, move: LagrangianPoint = move) -> float:
                 return lagrangian(
-                    dense, LagrangianPoint(*(x + t * y for x, y in zip(at, move, strict=True)))
+                    dense, LagrangianPoint(*(x + t * y for x, y in zip(point, move, strict=True)))
                 )
 
-            found.setdefault(name, []).append(abs(slope(along)))
-    for name, slopes in found.items():
-        yield name, max(slopes)
+            slopes.setdefault(name, []).append(abs(slope(along)))
+    for name, values in slopes.items():
+        yield name, max(values)

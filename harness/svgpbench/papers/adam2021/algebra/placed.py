@@ -36,13 +36,13 @@ class Placed(Problem):
     kernel: KernelParameters
 
     @classmethod
-    def of(
+    def build(
         cls, X: Floats, labels: Floats, Z: Floats, variance: float, lengthscale: float
     ) -> Placed:
         """Build a problem from X [n, D], labels [n] in {0, 1}, inducing inputs Z [M, D] and a lengthscale."""
-        at = KernelParameters(np.array([variance]), np.array([[lengthscale]]))
+        parameters = KernelParameters(np.array([variance]), np.array([[lengthscale]]))
         no_batches = np.empty((0, 0), np.int64)
-        return cls(X, labels, labels, labels, labels, Z, Z[:0], no_batches, at)
+        return cls(X, labels, labels, labels, labels, Z, Z[:0], no_batches, parameters)
 
     def theta(self, model: Model, basis: str = "inducing", *, moved: bool = False) -> Theta:
         """Return θ: the kernel, the likelihood's initial parameters and Z."""
@@ -70,7 +70,7 @@ def e_phase(b: Bench, state: Tree) -> Tree:
 
 
 @dataclass(frozen=True)
-class Placements:
+class OptimalQ:
     """Optimal q(u) = N(m, S) at θ_old, with dense algebra at θ_old and at another θ."""
 
     old: Dense
@@ -94,7 +94,7 @@ class Placements:
 Moments = tuple[Floats, Floats]
 
 
-def _of_projected(dense: Dense, T1: Floats, T2: Floats) -> Moments:
+def _moments(dense: Dense, T1: Floats, T2: Floats) -> Moments:
     """Return (m, S) with S⁻¹ = K⁻¹ + T₂ and S⁻¹m = T₁."""
     S: Floats = np.asarray(np.linalg.inv(dense.K_inv + T2), np.float64)
     return (S @ T1)[None], S[None]
@@ -105,25 +105,25 @@ def _projected(dense: Dense, lambda1: Floats, Lambda2: Floats) -> Moments:
     return dense.K_inv @ lambda1, dense.K_inv @ Lambda2 @ dense.K_inv
 
 
-def _untied(at: Placements) -> Moments:
-    return _of_projected(at.new, *_projected(at.new, *at.sums(at.new)))
+def _untied(q: OptimalQ) -> Moments:
+    return _moments(q.new, *_projected(q.new, *q.sums(q.new)))
 
 
-def _tied_projected(at: Placements) -> Moments:
-    return _of_projected(at.new, *_projected(at.old, *at.sums(at.old)))
+def _tied_projected(q: OptimalQ) -> Moments:
+    return _moments(q.new, *_projected(q.old, *q.sums(q.old)))
 
 
-def _tied(at: Placements) -> Moments:
-    return _of_projected(at.new, *_projected(at.new, *at.sums(at.old)))
+def _tied(q: OptimalQ) -> Moments:
+    return _moments(q.new, *_projected(q.new, *q.sums(q.old)))
 
 
-def _whitened(at: Placements) -> Moments:
-    R = np.linalg.cholesky(at.new.K) @ np.linalg.inv(np.linalg.cholesky(at.old.K))
-    return at.m @ R.T, R @ at.S @ R.T
+def _whitened(q: OptimalQ) -> Moments:
+    R = np.linalg.cholesky(q.new.K) @ np.linalg.inv(np.linalg.cholesky(q.old.K))
+    return q.m @ R.T, R @ q.S @ R.T
 
 
-def _unwhitened(at: Placements) -> Moments:
-    return at.m, at.S
+def _unwhitened(q: OptimalQ) -> Moments:
+    return q.m, q.S
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Variant:
     """A method by its name in `svgpbench check`, and a function for its q at another θ."""
 
     name: str
-    moved: Callable[[Placements], Moments]
+    moments: Callable[[OptimalQ], Moments]
 
 
 DUALS = {
@@ -150,8 +150,8 @@ METHODS = DUALS | STANDARD
 def dense_objective(method: str, b: Bench, state: Tree, theta: Theta) -> float:
     """Return a method's M-step objective at θ by dense algebra, from an optimal q(u) at the bench's θ."""
     m, S = b.posterior(state)[:2]
-    at = Placements(dense_of(b), dense_of(b, theta), m, S)
-    return at.new.elbo(*METHODS[method].moved(at))
+    q = OptimalQ(dense_of(b), dense_of(b, theta), m, S)
+    return q.new.elbo(*METHODS[method].moments(q))
 
 
 def iterations_until(margins: Floats) -> float:

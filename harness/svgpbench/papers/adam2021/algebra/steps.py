@@ -17,77 +17,56 @@ from svgpbench.checks.matrix import difference
 from svgpbench.likelihoods.quadrature import gauss_hermite
 from svgpbench.methods.mean_covariance import QState
 from svgpbench.papers.algebra.derivatives import slope
-from svgpbench.papers.algebra.objectives import dense_of, settled
+from svgpbench.papers.algebra.objectives import converged_state, dense_of
 from svgpbench.papers.algebra.random_problems import LIKELIHOODS, bench_of, full_method, problems
 
 Floats = npt.NDArray[np.float64]
 Row = dict[str, Any]
 DUAL = "t-svgp tied-projected"
 NATURAL = ("q-svgp natgrad", "q-svgp natgrad autodiff")
+STEPS = 50
 
 
 def steps_agree() -> pd.DataFrame:
     """Compare 50 minibatch steps of both methods and dense algebra, and the gradient of KL (claim 01)."""
     rows: list[Row] = []
     for seed, problem in problems(n=24):
-        rows += [
-            {"seed": seed, **row}
-            for likelihood in LIKELIHOODS
-            for row in _same_q(likelihood, problem)
+        checks = [row for likelihood in LIKELIHOODS for row in _same_q(likelihood, problem)]
+        checks += [
+            _same_updates("clipped", "student-t", problem, negative_beta="clip"),  # β < 0 set to 0
+            _same_updates("sampled", "softmax", problem),  # Monte Carlo noise, β = E[p(1 − p)]
+            _kl_gradient(problem, seed),
+            _printed_beta(problem),
+            _printed_scale(problem),
         ]
-        rows += [
-            {"seed": seed, **row}
-            for row in (
-                _clipped(problem),
-                _sampled(problem),
-                _kl_gradient(problem, seed),
-                _printed_beta(problem),
-                _printed_scale(problem),
-            )
-        ]
+        rows += [{"seed": seed, **row} for row in checks]
     return pd.DataFrame(rows)
 
 
+def _after_batches(b: Bench) -> list[Floats]:
+    """Return mean and covariance after 50 minibatch E-steps, from q = p."""
+    return b.posterior(b.minibatch_run(STEPS))[:2]
+
+
 def _same_q(likelihood: str, problem: Problem) -> Iterator[Row]:
+    """Compare t-SVGP with q-SVGP and with natural-gradient steps by dense algebra."""
     dual = bench_of(DUAL, likelihood, problem)
-    reached = dual.posterior(dual.minibatch_run(50))[:2]
-    for other in NATURAL:
-        b = bench_of(other, likelihood, problem)
-        theirs = b.posterior(b.minibatch_run(50))[:2]
-        yield {
-            "check": "same q", "likelihood": likelihood, "against": other,
-            "residual": worst_of(reached, theirs),
-        }  # fmt: skip
-    yield {
-        "check": "same q", "likelihood": likelihood, "against": "dense",
-        "residual": worst_of(reached, _dense_run(dual)),
-    }  # fmt: skip
+    q = _after_batches(dual)
+    ends = {name: _after_batches(bench_of(name, likelihood, problem)) for name in NATURAL}
+    m, S = (np.array(x) for x in dual.posterior(dual.start)[:2])
+    for rows in problem.batches[:STEPS]:
+        m, S = dense_of(dual, rows=rows).natural_step(m, S, RATE)
+    ends["dense"] = [m, S]
+    for against, end in ends.items():
+        case = {"check": "same q", "likelihood": likelihood, "against": against}
+        yield {**case, "residual": worst_of(q, end)}
 
 
-def _dense_run(b: Bench, steps: int = 50) -> list[Floats]:
-    """Return mean and covariance after natural-gradient steps by dense algebra, from q = p."""
-    m, S = (np.array(x) for x in b.posterior(b.start)[:2])
-    for rows in b.problem.batches[:steps]:
-        m, S = dense_of(b, rows=rows).natural_step(m, S, RATE)
-    return [m, S]
-
-
-def _clipped(problem: Problem) -> Row:
-    """Compare both updates if β < 0 is set to 0."""
-    runs = []
-    for method in (DUAL, "q-svgp natgrad"):
-        b = bench_of(method, "student-t", problem, negative_beta="clip")
-        runs.append(b.posterior(b.minibatch_run(50))[:2])
-    return {"check": "clipped", "likelihood": "student-t", "residual": worst_of(*runs)}
-
-
-def _sampled(problem: Problem) -> Row:
-    """Compare both updates with the same Monte Carlo noise and β = E[p(1 − p)]."""
-    runs = []
-    for method in (DUAL, "q-svgp natgrad"):
-        b = bench_of(method, "softmax", problem)
-        runs.append(b.posterior(b.minibatch_run(50))[:2])
-    return {"check": "sampled", "likelihood": "softmax", "residual": worst_of(*runs)}
+def _same_updates(check: str, likelihood: str, problem: Problem, **options: Any) -> Row:
+    """Compare t-SVGP with q-SVGP at a likelihood with `options`."""
+    methods = (DUAL, "q-svgp natgrad")
+    ends = [_after_batches(bench_of(x, likelihood, problem, **options)) for x in methods]
+    return {"check": check, "likelihood": likelihood, "residual": worst_of(*ends)}
 
 
 def _kl_gradient(problem: Problem, seed: int) -> Row:
@@ -137,11 +116,11 @@ def _printed_beta(problem: Problem) -> Row:
     spread = df * float(dense.theta.likelihood.scale) ** 2
     beta = ((df + 1) * (spread - error**2) / (spread + error**2) ** 2) @ w
     d_m, d_S = dense.slopes(m, S)
-    own = dense.expectations(m, S)[2]
-    printed = d_S + 0.5 * dense.scale * dense.weighted(own - beta)
-    theirs = natural_gradient_step(m, S, d_m, printed, RATE)
-    ours = b.posterior(b.e_step(state, b.batch(rows), RATE))[:2]
-    return {"check": "printed β", "likelihood": "student-t", "residual": worst_of(ours, [*theirs])}
+    our_beta = dense.expectations(m, S)[2]
+    printed_d_S = d_S + 0.5 * dense.scale * dense.weighted(our_beta - beta)
+    printed = natural_gradient_step(m, S, d_m, printed_d_S, RATE)
+    q = b.posterior(b.e_step(state, b.batch(rows), RATE))[:2]
+    return {"check": "printed β", "likelihood": "student-t", "residual": worst_of(q, [*printed])}
 
 
 def _printed_scale(problem: Problem) -> Row:
@@ -169,7 +148,7 @@ def optimum_is_additive() -> pd.DataFrame:
 
 def _at_optimum(b: Bench, seed: int) -> Iterator[Row]:
     kind = "log-concave" if b.model.likelihood.log_concave else "not log-concave"
-    m, S = b.posterior(settled(b))[:2]
+    m, S = b.posterior(converged_state(b))[:2]
     dense = dense_of(b)
     _, alpha, beta = dense.expectations(m, S)
     K, n = dense.K, len(dense.K)

@@ -49,7 +49,7 @@ def toy(variance: float, seed: int = SEED) -> Placed:
     X = rng.rand(N, 1) * 2.0 - 1.0
     f = np.sin(12.0 * X[:, 0]) / X[:, 0] + NOISE * rng.randn(N)
     Z = np.linspace(X.min(), X.max(), M)[:, None]
-    return Placed.of(X, (f > 0.0).astype(np.float64), Z, variance, LENGTHSCALE)
+    return Placed.build(X, (f > 0.0).astype(np.float64), Z, variance, LENGTHSCALE)
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ class MObjective:
 
     def __call__(self, theta: float) -> float:
         """Return the method's own objective at θ."""
-        return dual(self.bench, self.state, self._at(theta))
+        return dual(self.bench, self.state, self._theta(theta))
 
     def by_dense_algebra(self, theta: float) -> float:
         """Return the objective at θ, computed by dense algebra."""
-        return dense_objective(self.method, self.bench, self.state, self._at(theta))
+        return dense_objective(self.method, self.bench, self.state, self._theta(theta))
 
-    def _at(self, theta: float) -> Theta:
-        return theta_at(self.bench, variance=theta / self.old)
+    def _theta(self, variance: float) -> Theta:
+        return theta_at(self.bench, variance=variance / self.old)
 
     @property
     def best(self) -> float:
@@ -84,19 +84,19 @@ def ascent(objective: Callable[[float], float], start: float) -> float:
     If the search reaches a limit, return the θ where it stopped, which is less than a step beyond the limit.
     """
 
-    def at(t: float) -> float:
+    def objective_at(t: float) -> float:
         return objective(float(np.exp(t)))
 
     t, height = float(np.log(start)), objective(start)
     for stride in (STRIDE, -STRIDE):
-        while LOWEST < t < HIGHEST and (next_height := at(t + stride)) > height:
+        while LOWEST < t < HIGHEST and (next_height := objective_at(t + stride)) > height:
             t, height = t + stride, next_height
     if LOWEST < t < HIGHEST:
         near = (t - STRIDE, t + STRIDE)
-        found = minimize_scalar(
-            lambda t: -at(t), bounds=near, method="bounded", options={"xatol": PRECISION}
+        optimum = minimize_scalar(
+            lambda t: -objective_at(t), bounds=near, method="bounded", options={"xatol": PRECISION}
         )
-        t = float(found.x)
+        t = float(optimum.x)
     return float(np.exp(t))
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from svgpbench.checks.bench import Bench, worst_of
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.checks.evaluate import RATE
-from svgpbench.papers.algebra.objectives import dense_of, settled
+from svgpbench.papers.algebra.objectives import converged_state, dense_of
 from svgpbench.papers.algebra.random_problems import LOG_CONCAVE, bench_of, problems
 
 Floats = npt.NDArray[np.float64]
@@ -33,42 +33,39 @@ def fixed_theta() -> pd.DataFrame:
         {"seed": seed, "likelihood": likelihood, **row}
         for seed, problem in problems(n=24)
         for likelihood in LOG_CONCAVE
-        for row in _beside_sites(bench_of(TIED, likelihood, problem))
+        for row in _compare_with_sites(bench_of(TIED, likelihood, problem))
     ]
     return pd.DataFrame(rows)
 
 
-def _beside_sites(b: Bench) -> Iterator[dict[str, Any]]:
+def _compare_with_sites(b: Bench) -> Iterator[dict[str, Any]]:
     everything, thirds = np.arange(b.n), np.arange(b.n).reshape(3, -1)
     state = b.start
     for _ in range(STEPS):
         state = b.e_step(state, b.full, RATE)
-    theirs = _of_sites(b, [everything] * STEPS, all_decay=True)
-    yield {"check": "all rows", "residual": worst_of(b.posterior(state)[:2], theirs)}
+    by_sites = _steps_on_sites(b, [everything] * STEPS, all_decay=True)
+    yield {"check": "all rows", "residual": worst_of(b.posterior(state)[:2], by_sites)}
 
     tied = b.posterior(b.minibatch_run(STEPS))[:2]
-    theirs = _of_sites(b, b.problem.batches[:STEPS], all_decay=True)
-    yield {"check": "all sites decay", "residual": worst_of(tied, theirs)}
+    by_sites = _steps_on_sites(b, b.problem.batches[:STEPS], all_decay=True)
+    yield {"check": "all sites decay", "residual": worst_of(tied, by_sites)}
 
-    optimum = b.posterior(settled(b))[:2]
-    own = _of_sites(b, [*thirds] * PASSES, all_decay=False)
-    yield {"check": "the batch's sites decay", "residual": worst_of(own, optimum)}
-    summed = _of_sites(b, [*thirds] * PASSES, all_decay=True)
-    yield {"check": "tied, of minibatches", "residual": worst_of(summed, optimum)}
-
-    several = [*thirds] * DECAYING_PASSES
-    for check, ends in (
-        ("tied, decaying rate", _of_sites(b, several, all_decay=True, rate=decaying)),
-        ("untied, decaying rate", _of_sites(b, several, all_decay=False, rate=decaying)),
-        (
-            "tied, decaying rate, without n/b",
-            _of_sites(b, [*thirds] * PASSES, all_decay=True, rate=decaying, scaled=False),
+    optimum = b.posterior(converged_state(b))[:2]
+    batches, more_batches = [*thirds] * PASSES, [*thirds] * DECAYING_PASSES
+    ends = {
+        "the batch's sites decay": _steps_on_sites(b, batches, all_decay=False),
+        "tied, of minibatches": _steps_on_sites(b, batches, all_decay=True),
+        "tied, decaying rate": _steps_on_sites(b, more_batches, all_decay=True, rate=decaying),
+        "untied, decaying rate": _steps_on_sites(b, more_batches, all_decay=False, rate=decaying),
+        "tied, decaying rate, without n/b": _steps_on_sites(
+            b, batches, all_decay=True, rate=decaying, scaled=False
         ),
-    ):
-        yield {"check": check, "residual": worst_of(ends, optimum)}
+    }
+    for check, end in ends.items():
+        yield {"check": check, "residual": worst_of(end, optimum)}
 
 
-def _of_sites(
+def _steps_on_sites(
     b: Bench,
     batches: Iterable[Rows],
     *,
@@ -82,12 +79,12 @@ def _of_sites(
     (Eqs. 22 and 23; `scaled=False` leaves n/b out, as printed). Without it, only the sites of the batch move
     (Eq. 17).
     """
-    full, made = dense_of(b), dict[bytes, Dense]()
+    full, dense_by_rows = dense_of(b), dict[bytes, Dense]()
     lambda1, beta = np.zeros(len(full.y)), np.zeros(len(full.y))
     for number, rows in enumerate(batches):
-        if (key := rows.tobytes()) not in made:
-            made[key] = dense_of(b, rows=rows)
-        dense = made[key]
+        if (key := rows.tobytes()) not in dense_by_rows:
+            dense_by_rows[key] = dense_of(b, rows=rows)
+        dense = dense_by_rows[key]
         m, S = _posterior(full.A, full.K_inv, lambda1, beta)
         mu, _ = dense.marginals(m, S)
         _, alpha, slope = dense.expectations(m, S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from svgpbench.checks.cases import build_model
-from svgpbench.cost import Cost, Size, count
+from svgpbench.cost import Size, count
 from svgpbench.kernels.bases import Decoupled
 from svgpbench.kernels.covariance import Covariance
 from svgpbench.methods import AnyMethod
@@ -38,6 +39,7 @@ COUPLED = {
 GPR = build_named("gpr")
 DIAGONAL = build_named("diagonal-precision adam")
 MODEL = build_model("gaussian", "se")
+MethodOfSize = Callable[[Size], AnyMethod]
 
 
 def svdgp(size: Size) -> AnyMethod:
@@ -45,19 +47,14 @@ def svdgp(size: Size) -> AnyMethod:
     return StepAlone(subset=size.rows)
 
 
-def of_all_columns(size: Size) -> AnyMethod:
-    """Return DECOUPLED with all columns of K_α."""
-    return StepAlone()
-
-
-def at_any_size(method: AnyMethod) -> Callable[[Size], AnyMethod]:
-    """Return a function that gives this method at every size."""
-    return lambda size: method
+def at_any_size(method: AnyMethod) -> MethodOfSize:
+    """Return a function that returns this method for every size."""
+    return lambda _: method
 
 
 def iteration(method: AnyMethod, size: Size) -> tuple[int, int, int]:
     """Return FLOPs, bytes moved and peak bytes of one step on q and one on θ and the bases."""
-    cost: Cost = count(method, MODEL, size)
+    cost = count(method, MODEL, size)
     q, theta = cost.e_step, cost.m_step
     return q.flops + theta.flops, q.bytes + theta.bytes, max(q.peak_bytes, theta.peak_bytes)
 
@@ -74,24 +71,22 @@ class Regime:
 SIZES = {"N": "b", "M": "M", "M_alpha": "gamma", "D": "D"}  # the paper's letters: fields of `Size`
 
 
-def row(check: str, name: str, size: Size, method: AnyMethod) -> dict[str, Any]:
-    """Return the row of one counted iteration; N is the number of rows that a step uses."""
-    flops, _, memory = iteration(method, size)
-    letters = {"N": size.rows, "M": size.M, "M_alpha": size.gamma, "D": size.D}
-    return {"check": check, "method": name, **letters, "flops": flops, "memory": memory}
-
-
 def decades(
-    check: str, methods: dict[str, Callable[[Size], AnyMethod]], regimes: tuple[Regime, ...]
+    check: str, methods: dict[str, MethodOfSize], regimes: tuple[Regime, ...]
 ) -> Iterator[dict[str, Any]]:
-    """Yield rows of every method in every regime; one size at a time varies over a decade."""
+    """Yield the cost of an iteration of every method in every regime; one size at a time grows over a decade.
+
+    N is the number of rows that a step uses.
+    """
     for regime in regimes:
-        for letter in regime.grow:
-            for name, method in methods.items():
-                for factor in (1, 3, 10):
-                    size = grown(regime.size, letter, factor)
-                    title = f"{check}, {letter} where {regime.name}"
-                    yield row(title, name, size, method(size))
+        for letter, (name, method), factor in itertools.product(
+            regime.grow, methods.items(), (1, 3, 10)
+        ):
+            size = grown(regime.size, letter, factor)
+            flops, _, memory = iteration(method(size), size)
+            letters = {"N": size.rows, "M": size.M, "M_alpha": size.gamma, "D": size.D}
+            case = {"check": f"{check}, {letter} where {regime.name}", "method": name, **letters}
+            yield {**case, "flops": flops, "memory": memory}
 
 
 def grown(size: Size, letter: str, factor: int) -> Size:
@@ -128,9 +123,9 @@ def table_1() -> pd.DataFrame:
     """Count costs for the rows of Table 1, for terms that they leave out, and for a diagonal B."""
     online = {name: at_any_size(COUPLED[name]) for name in ("SVI", "iVSGPR")}
     longer = replace(LONG_INPUTS, size=replace(LONG_INPUTS.size, gamma=10**9))
-    rows = (
+    rows = itertools.chain(
         decades("SVDGP", {"SVDGP": svdgp}, DECOUPLED),
-        decades("all columns", {"SVDGP": of_all_columns}, (ALL_COLUMNS,)),
+        decades("all columns", {"SVDGP": at_any_size(StepAlone())}, (ALL_COLUMNS,)),
         decades("coupled", online, BATCHES),
         decades("coupled", {"VSGPR": at_any_size(COUPLED["VSGPR"])}, ALL_ROWS),
         decades("GPR", {"GPR": at_any_size(GPR)}, EXACT),
@@ -138,7 +133,7 @@ def table_1() -> pd.DataFrame:
         decades("any", online, (LONG_INPUTS,)),
         decades("any", {"SVDGP": svdgp}, (longer,)),
     )
-    return pd.DataFrame([x for each in rows for x in each])
+    return pd.DataFrame(rows)
 
 
 FIXED = Size(n=10**8, b=10, M=10**6, D=1)
@@ -152,29 +147,22 @@ def same_order() -> pd.DataFrame:
 
     The ratios for the sizes of Sec. 4 are added.
     """
-    held = (
+    rows: list[dict[str, Any]] = []
+    for name, fixed, powers in (
         ("N and D held", FIXED, (2, 3)),
         ("N above M", ROWS, (2, 3)),
         ("N and D above M", LONG_ROWS, (2,)),
-    )
-    against = [
-        _beside_coupled(f"M_alpha = M^{power}, {name}", replace(size, M=factor * size.M), power)
-        for name, size, powers in held
-        for power in powers
-        for factor in (1, 3, 10)
-    ]
-    return pd.DataFrame([*against, *(x for D in ONLINE_D for x in _online(D))])
-
-
-def _beside_coupled(check: str, size: Size, power: int) -> dict[str, Any]:
-    larger = replace(size, gamma=size.M**power)
-    flops, _, memory = (
-        x / y
-        for x, y in zip(
-            iteration(svdgp(larger), larger), iteration(COUPLED["SVI"], size), strict=True
-        )
-    )
-    return {"check": check, "M": size.M, "flops": flops, "memory": memory}
+    ):
+        for power, factor in itertools.product(powers, (1, 3, 10)):
+            size = replace(fixed, M=factor * fixed.M)
+            larger = replace(size, gamma=size.M**power)
+            pairs = zip(
+                iteration(svdgp(larger), larger), iteration(COUPLED["SVI"], size), strict=True
+            )
+            flops, _, memory = (x / y for x, y in pairs)
+            check = f"M_alpha = M^{power}, {name}"
+            rows.append({"check": check, "M": size.M, "flops": flops, "memory": memory})
+    return pd.DataFrame([*rows, *(x for D in ONLINE_D for x in _online(D))])
 
 
 def _online(D: int) -> list[dict[str, Any]]:

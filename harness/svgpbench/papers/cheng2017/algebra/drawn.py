@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import Case, Problem, build_model, small_problem
+from svgpbench.checks.cases import Case, Problem, build_model
 from svgpbench.checks.dense.decoupled import Union
 from svgpbench.kernels import constrain
 from svgpbench.methods import build_method
@@ -19,43 +20,46 @@ from svgpbench.papers.algebra.random_problems import LIKELIHOODS, SEEDS, Floats
 from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import Batch, data_term
 
+Checks = Iterable[tuple[str, float]]
+"""Names of checks with their residuals."""
+
 
 class RandomDecoupledQ(NamedTuple):
-    """A random decoupled q on a small problem, as a state and as one dense Gaussian on both bases."""
+    """A random decoupled q on a problem, as a state and as one dense Gaussian on both bases."""
 
     bench: Bench
     state: DecoupledState
-    judge: Union
+    dense: Union
     a: Floats  # [1, M_α]
     L_B: Floats  # [1, M_β, M_β]
     rng: np.random.Generator
 
 
-def drawn(likelihood: str, seed: int) -> RandomDecoupledQ:
-    """Draw a random mean and precision on a new small problem."""
-    return on(small_problem(M=4, seed=seed), likelihood, seed)
-
-
-def on(problem: Problem, likelihood: str, seed: int, *, subset: int = 0) -> RandomDecoupledQ:
-    """Draw a random mean and precision on a given problem."""
+def random_q(problem: Problem, likelihood: str, seed: int, *, subset: int = 0) -> RandomDecoupledQ:
+    """Draw a random mean and precision on a problem."""
     model = build_model(likelihood, "matern52")
     method = build_method("decoupled", {"optimiser": "sgd", "subset": subset})
     b = Bench(load_backend("numpy"), model, method, problem)
     rng = np.random.default_rng(seed)
-    a, L_B = general(rng, len(problem.gamma), len(problem.Z))
+    a, L_B = random_parameters(rng, len(problem.gamma), len(problem.Z))
     case = Case("decoupled sgd", likelihood, "matern52")
-    judge = Union(case, problem.theta(model, "decoupled"), problem.X, b.y, 1.0)
-    return RandomDecoupledQ(b, DecoupledState(MeanPrecision(a, L_B), ()), judge, a, L_B, rng)
+    dense = Union(case, problem.theta(model, "decoupled"), problem.X, b.y, 1.0)
+    return RandomDecoupledQ(b, state_of(a, L_B), dense, a, L_B, rng)
 
 
-def general(rng: np.random.Generator, M_alpha: int, M_beta: int) -> tuple[Floats, Floats]:
+def random_parameters(rng: np.random.Generator, M_alpha: int, M_beta: int) -> tuple[Floats, Floats]:
     """Draw coefficients [1, M_α] and a lower factor [1, M_β, M_β] with a positive diagonal."""
     L_B = np.tril(rng.standard_normal((M_beta, M_beta)), -1)
     L_B += np.diag(rng.uniform(0.5, 1.5, M_beta))
     return 0.3 * rng.standard_normal((1, M_alpha)), L_B[None]
 
 
-def triangular(root: Floats) -> Floats:
+def state_of(a: Floats, L_B: Floats) -> DecoupledState:
+    """Return DECOUPLED's state, without an optimiser's moments."""
+    return DecoupledState(MeanPrecision(a, L_B), ())
+
+
+def lower_factor(root: Floats) -> Floats:
     """Return the lower factor [M, M] of RRᵀ for R [M, k], k ≥ M; RRᵀ may be singular."""
     _, R = np.linalg.qr(root.T)
     return np.asarray(R.T, dtype=np.float64)
@@ -69,11 +73,15 @@ def gradients(b: Bench, state: DecoupledState, batch: Batch, scale: float) -> Me
     return b.method.gradients(b.ops, f, data, state)
 
 
-def cases(checks: Callable[[str, int], Iterable[tuple[str, float]]]) -> pd.DataFrame:
-    """Return the checks of every likelihood and seed with their residuals, one row per check."""
-    rows = [
-        {"likelihood": likelihood, "seed": seed, "check": check, "residual": residual}
-        for likelihood, seed in itertools.product(LIKELIHOODS, SEEDS)
-        for check, residual in checks(likelihood, seed)
-    ]
-    return pd.DataFrame(rows)
+def for_every_case(checks: Callable[[str, int], Checks]) -> Callable[[], pd.DataFrame]:
+    """Turn checks of a likelihood and a seed into a function that returns a row per check and case."""
+
+    @functools.wraps(checks)
+    def frame() -> pd.DataFrame:
+        return pd.DataFrame(
+            {"likelihood": likelihood, "seed": seed, "check": check, "residual": residual}
+            for likelihood, seed in itertools.product(LIKELIHOODS, SEEDS)
+            for check, residual in checks(likelihood, seed)
+        )
+
+    return frame

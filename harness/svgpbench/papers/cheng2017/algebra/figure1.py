@@ -7,18 +7,14 @@ model or for itself.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from svgpbench.checks.cases import small_problem
 from svgpbench.papers.algebra.random_problems import SEEDS, Floats
-from svgpbench.papers.cheng2017.algebra.variances import At, Sinc, learned
+from svgpbench.papers.cheng2017.algebra.variances import DecoupledModel, Sinc, learned
 from svgpbench_datasets.generated.generators import DEVIATION, HALF_WIDTH
 from svgpbench_datasets.generated.generators import sinc as noisy_sinc
 
@@ -30,23 +26,15 @@ SIZES = {
 }
 """Numbers of points of α and of β."""
 LIKE = "large coupled"
-THETAS = ("same theta", "own theta")
 START = np.log([0.3, 0.7, 0.01])
 GRID = np.linspace(-HALF_WIDTH, HALF_WIDTH, 201)[:, None]
-
-
-class PosteriorOnGrid(NamedTuple):
-    """Mean and variance of q(f) on the grid."""
-
-    mean: Floats  # [201]
-    variance: Floats  # [201]
 
 
 def problem(seed: int, model: str) -> Sinc:
     """Draw the data, with the bases of a model; seed 0 is the data set `sinc`."""
     X, y = noisy_sinc(N, seed)
     gamma, Z = (np.linspace(-HALF_WIDTH, HALF_WIDTH, M)[:, None] for M in SIZES[model])
-    return Sinc(**{**vars(small_problem()), "X": X, "y": y, "Z": Z, "gamma": gamma}, logs=START)
+    return Sinc.build(X, y, Z, gamma, START)
 
 
 @cache
@@ -56,45 +44,44 @@ def best_theta(seed: int, model: str) -> Sinc:
 
 
 @cache
-def posterior(seed: int, model: str, theta: str) -> PosteriorOnGrid:
-    """Return the posterior of a model at its optimum, at the large model's θ or at its own."""
+def posterior(seed: int, model: str, theta: str) -> tuple[Floats, Floats]:
+    """Return mean and variance [201] of a model at its optimum, at the large model's θ or at its own."""
     logs = best_theta(seed, LIKE if theta == "same theta" else model).logs
-    at = At(replace(problem(seed, model), logs=logs))
-    return PosteriorOnGrid(at.mean(at.best, GRID), at.variance(at.best, GRID))
+    decoupled = DecoupledModel(replace(problem(seed, model), logs=logs))
+    return decoupled.marginals(decoupled.best, GRID)
 
 
 def beside_large() -> pd.DataFrame:
     """Compare means and variances with those of the large model, for five draws of the data."""
-    rows = [
-        {"seed": seed, "check": f"{check}, {theta}", "residual": residual}
-        for seed, theta in itertools.product(SEEDS, THETAS)
-        for check, residual in _checks(seed, theta)
-    ]
+    rows = []
+    for seed in SEEDS:
+        for theta in ("same theta", "own theta"):
+            posteriors = [posterior(seed, model, theta) for model in SIZES]
+            (mean_small, _), (mean, variance), (mean_large, variance_large) = posteriors
+            distance_small, distance = (
+                float(np.sqrt(np.mean((x - mean_large) ** 2))) for x in (mean_small, mean)
+            )
+            correlation = np.corrcoef(variance, variance_large)[0, 1]
+            residuals = {
+                "decoupled mean, as a share of small's distance": distance / distance_small,
+                "small mean, in deviations of the noise": distance_small / DEVIATION,
+                "decoupled variance, 1 - correlation": float(1.0 - correlation),
+            }
+            rows += [
+                {"seed": seed, "check": f"{check}, {theta}", "residual": residual}
+                for check, residual in residuals.items()
+            ]
     return pd.DataFrame(rows)
-
-
-def _checks(seed: int, theta: str) -> Iterator[tuple[str, float]]:
-    small, decoupled, large = (posterior(seed, model, theta) for model in SIZES)
-    off = {
-        name: float(np.sqrt(np.mean((q.mean - large.mean) ** 2)))
-        for name, q in (("small", small), ("decoupled", decoupled))
-    }
-    yield "decoupled mean, as a share of small's distance", off["decoupled"] / off["small"]
-    yield "small mean, in deviations of the noise", off["small"] / DEVIATION
-    correlation = np.corrcoef(decoupled.variance, large.variance)[0, 1]
-    yield "decoupled variance, 1 - correlation", float(1.0 - correlation)
 
 
 def curves() -> pd.DataFrame:
     """Return mean and standard deviation of the three models on the data set, each at its own θ."""
-    rows = [
-        {"x": float(x), "y": float(y), "curve": model, "panel": panel}
-        for model in SIZES
-        for panel, values in _panels(posterior(0, model, "own theta")).items()
-        for x, y in zip(GRID[:, 0], values, strict=True)
-    ]
+    rows = []
+    for model in SIZES:
+        mean, variance = posterior(0, model, "own theta")
+        for panel, values in (("mean", mean), ("standard deviation", np.sqrt(variance))):
+            rows += [
+                {"x": float(x), "y": float(y), "curve": model, "panel": panel}
+                for x, y in zip(GRID[:, 0], values, strict=True)
+            ]
     return pd.DataFrame(rows)
-
-
-def _panels(q: PosteriorOnGrid) -> dict[str, Floats]:
-    return {"mean": q.mean, "standard deviation": np.sqrt(q.variance)}

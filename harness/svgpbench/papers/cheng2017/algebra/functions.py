@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from svgpbench.checks.bench import Bench, worst_of
-from svgpbench.checks.cases import Problem, build_model, small_problem
+from svgpbench.checks.bench import worst_of
+from svgpbench.checks.cases import Problem, small_problem
 from svgpbench.kernels import Theta
 from svgpbench.kernels.bases import Decoupled, Features
-from svgpbench.methods import build_method
-from svgpbench.methods.decoupled import DecoupledState, MeanPrecision
-from svgpbench.papers.algebra.random_problems import Floats
-from svgpbench.papers.cheng2017.algebra.drawn import general
-from svgpbench.plugins import load_backend
+from svgpbench.papers.algebra.random_problems import Floats, bench_of
+from svgpbench.papers.cheng2017.algebra.drawn import random_parameters, state_of
 
 NODES = 60
 
@@ -27,14 +24,12 @@ class Windowed(Problem):
 def functions_gap(likelihood: str, seed: int) -> float:
     """Return the largest difference of mean, variance and KL from Eqs. 8 and 9 with explicit inverses."""
     problem = Windowed(**vars(small_problem(M=4, seed=seed)))
-    model = build_model(likelihood, "se")
-    b = Bench(load_backend("numpy"), model, build_method("decoupled", {}), problem)
-    a, L_B = general(np.random.default_rng(seed), len(problem.gamma), len(problem.Z))
-    state = DecoupledState(MeanPrecision(a, L_B), ())
-    theta = problem.theta(model, "decoupled")
+    b = bench_of("decoupled adam", likelihood, problem, kernel="se")
+    a, L_B = random_parameters(np.random.default_rng(seed), len(problem.gamma), len(problem.Z))
+    theta = problem.theta(b.model, "decoupled")
     (alpha, beta), X = theta.inducing, Features(problem.X, np.zeros_like(problem.X))
     K_a, K_b = (
-        covariance(theta, x, x) + model.jitter * np.eye(len(x.centres)) for x in (alpha, beta)
+        covariance(theta, x, x) + b.model.jitter * np.eye(len(x.centres)) for x in (alpha, beta)
     )
     K_bx, B = covariance(theta, beta, X), L_B[0] @ L_B[0].T
     C = np.linalg.inv(np.linalg.inv(B) + K_b)
@@ -42,6 +37,7 @@ def functions_gap(likelihood: str, seed: int) -> float:
     log_det = np.linalg.slogdet(np.eye(len(B)) + K_b @ B)[1]
     kl = 0.5 * (float(a[0] @ K_a @ a[0]) + log_det - np.trace(K_b @ C))
     printed = [a @ covariance(theta, alpha, X), variance[None], np.asarray(kl)]
+    state = state_of(a, L_B)
     return worst_of([*b.marginals(state), np.asarray(b.kl(state))], printed)
 
 
@@ -50,9 +46,9 @@ def covariance(theta: Theta, A: Features, B: Features) -> Floats:
 
     Each average is scaled to the variance of f.
     """
-    own_A, own_B = (_average(theta, 0.0 * x.centres, 2.0 * x.widths**2) for x in (A, B))
+    size_A, size_B = (_average(theta, 0.0 * x.centres, 2.0 * x.widths**2) for x in (A, B))
     gap, spread = A.centres[:, None] - B.centres, A.widths[:, None] ** 2 + B.widths**2
-    scale = np.sqrt(own_A[:, None] * own_B)
+    scale = np.sqrt(size_A[:, None] * size_B)
     return np.asarray(theta.kernel.variance[0] * _average(theta, gap, spread) / scale)
 
 

@@ -11,17 +11,19 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 
-from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import Problem, build_model, small_problem
+from svgpbench.checks.cases import Problem, small_problem
 from svgpbench.checks.dense import gpr_bound, kernel_matrix
 from svgpbench.kernels import Theta
 from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.likelihoods import GaussianParameters
-from svgpbench.methods import build_method
-from svgpbench.methods.decoupled import DecoupledState, MeanPrecision
-from svgpbench.papers.algebra.random_problems import SEEDS, Floats
-from svgpbench.papers.cheng2017.algebra.drawn import general, gradients, triangular
-from svgpbench.plugins import load_backend
+from svgpbench.methods.decoupled import DecoupledState
+from svgpbench.papers.algebra.random_problems import SEEDS, Floats, bench_of
+from svgpbench.papers.cheng2017.algebra.drawn import (
+    gradients,
+    lower_factor,
+    random_parameters,
+    state_of,
+)
 
 KERNEL, EDGE = "se", 3.0
 M_ALPHA = 8
@@ -38,6 +40,11 @@ class Sinc(Problem):
 
     logs: Any = None  # of variance, lengthscale, noise variance
 
+    @classmethod
+    def build(cls, X: Floats, y: Floats, Z: Floats, gamma: Floats, logs: Floats) -> Sinc:
+        """Build the problem of data, bases and θ; the targets of other tasks are not used."""
+        return cls(**{**vars(small_problem()), "X": X, "y": y, "Z": Z, "gamma": gamma}, logs=logs)
+
     def theta(self, model: Any, basis: str = "inducing", *, moved: bool = False) -> Theta:
         variance, lengthscale, noise = np.exp(self.logs)
         parameters = KernelParameters(np.array([variance]), np.array([[lengthscale]]))
@@ -50,27 +57,26 @@ def sinc(seed: int, M_beta: int) -> Sinc:
     X = np.sort(rng.uniform(-EDGE, EDGE, (60, 1)), axis=0)
     y = np.sinc(X[:, 0]) + 0.2 * rng.standard_normal(60)
     Z, gamma = (np.linspace(-0.9 * EDGE, 0.9 * EDGE, M)[:, None] for M in (M_beta, M_ALPHA))
-    of_others = {**vars(small_problem()), "X": X, "y": y, "Z": Z, "gamma": gamma}
-    return Sinc(**of_others, logs=START)
+    return Sinc.build(X, y, Z, gamma, START)
 
 
-def places(problem: Sinc) -> dict[str, Floats]:
+def regions(problem: Sinc) -> dict[str, Floats]:
     """Return inputs [k, 1] at β, on a grid over the range of the data, and outside this range."""
-    beyond = EDGE + np.linspace(0.1, 1.5, 8)
+    outside = EDGE + np.linspace(0.1, 1.5, 8)
     return {
         "on beta": problem.Z,
         "between": np.linspace(-EDGE, EDGE, 97)[:, None],
-        "far": np.concatenate([-beyond, beyond])[:, None],
+        "far": np.concatenate([-outside, outside])[:, None],
     }
 
 
-class At:
-    """Evaluation of DECOUPLED on a problem at its θ, for any q."""
+class DecoupledModel:
+    """DECOUPLED on a problem at its θ, for any q."""
 
     def __init__(self, problem: Sinc) -> None:
-        self.model = build_model("gaussian", KERNEL)
-        self.b = Bench(load_backend("numpy"), self.model, build_method("decoupled", {}), problem)
-        self.problem, self.theta = problem, problem.theta(self.model, "decoupled")
+        self.bench = bench_of("decoupled adam", "gaussian", problem, kernel=KERNEL)
+        self.problem, self.theta = problem, problem.theta(self.bench.model, "decoupled")
+        self.s2 = float(self.theta.likelihood.noise_variance)
 
     def cov(self, A: Floats, B: Floats) -> Floats:
         """Return the covariances of two sets of inputs."""
@@ -79,34 +85,26 @@ class At:
     @property
     def best(self) -> DecoupledState:
         """State at the optimum for θ: B = AAᵀ/σ² with A = K_β⁻¹K_βf, and a by regularised least squares."""
-        p, jitter = self.problem, self.model.jitter
-        s2 = float(self.theta.likelihood.noise_variance)
+        p, jitter, s2 = self.problem, self.bench.model.jitter, self.s2
         A = np.linalg.solve(self.cov(p.Z, p.Z) + jitter * np.eye(len(p.Z)), self.cov(p.Z, p.X))
         K_af = self.cov(p.gamma, p.X)
         H = K_af @ K_af.T / s2 + self.cov(p.gamma, p.gamma) + jitter * np.eye(len(p.gamma))
-        a = np.linalg.solve(H, K_af @ p.y / s2)
-        L_B = triangular(A / np.sqrt(s2))
-        return DecoupledState(MeanPrecision(a[None], L_B[None]), ())
+        a: Floats = np.asarray(np.linalg.solve(H, K_af @ p.y / s2), dtype=np.float64)
+        return state_of(a[None], lower_factor(A / np.sqrt(s2))[None])
 
     def bound(self, state: DecoupledState) -> float:
         """Return the bound on all data."""
-        return float(self.b.bound(state, self.b.full))
+        return float(self.bench.bound(state, self.bench.full))
 
-    def mean(self, state: DecoupledState, X: Floats) -> Floats:
-        """Return the mean of q(f) at inputs."""
-        return np.asarray(self._at(X).marginals(state)[0][0])
-
-    def variance(self, state: DecoupledState, X: Floats) -> Floats:
-        """Return the variance of q(f) at inputs."""
-        return np.asarray(self._at(X).marginals(state)[1][0])
-
-    def _at(self, X: Floats) -> Bench:
-        return Bench(self.b.ops, self.model, self.b.method, replace(self.problem, X=X, y=X[:, 0]))
+    def marginals(self, state: DecoupledState, X: Floats) -> tuple[Floats, Floats]:
+        """Return the mean and variance [k] of q(f) at inputs X [k, 1]."""
+        mean, variance = replace(self.bench.session, q=state).marginals(X)
+        return np.asarray(mean[0]), np.asarray(variance[0])
 
     def exact_variance(self, X: Floats) -> Floats:
         """Return the variance of p(f | y) at inputs, by conditioning."""
-        p, s2 = self.problem, float(self.theta.likelihood.noise_variance)
-        K = self.cov(p.X, p.X) + s2 * np.eye(len(p.X))
+        p = self.problem
+        K = self.cov(p.X, p.X) + self.s2 * np.eye(len(p.X))
         cross = self.cov(p.X, X)
         return np.asarray(np.diag(self.cov(X, X) - cross.T @ np.linalg.solve(K, cross)))
 
@@ -115,13 +113,13 @@ def learned(problem: Sinc, *, exact: bool) -> Sinc:
     """Return the problem at the best θ for DECOUPLED at its optimum or, if `exact`, for the exact GP."""
 
     def loss(logs: Floats) -> float:
-        at = At(replace(problem, logs=logs))
+        model = DecoupledModel(replace(problem, logs=logs))
         if exact:
-            return -gpr_bound(at.theta, KERNEL, problem.X, problem.y)
-        return -at.bound(at.best)
+            return -gpr_bound(model.theta, KERNEL, problem.X, problem.y)
+        return -model.bound(model.best)
 
-    found = minimize(loss, START, method="L-BFGS-B", bounds=[(x - 3, x + 3) for x in START])
-    return replace(problem, logs=found.x)
+    result = minimize(loss, START, method="L-BFGS-B", bounds=[(x - 3, x + 3) for x in START])
+    return replace(problem, logs=result.x)
 
 
 def variances() -> pd.DataFrame:
@@ -129,40 +127,41 @@ def variances() -> pd.DataFrame:
 
     Rows have its excess over the prior's, or the share of inputs where it is below the other variance.
     """
-    rows = [
+    return pd.DataFrame(
         {"seed": seed, "M_beta": M, "check": check, "residual": residual}
         for seed, M in itertools.product(SEEDS, SIZES)
         for check, residual in itertools.chain(_beside_prior(seed, M), _beside_exact(seed, M))
-    ]
-    return pd.DataFrame(rows)
+    )
 
 
 def _beside_prior(seed: int, M: int) -> Iterator[tuple[str, float]]:
-    at = At(sinc(seed, M))
-    prior = float(at.theta.kernel.variance[0])
+    model = DecoupledModel(sinc(seed, M))
+    prior = float(model.theta.kernel.variance[0])
     rng = np.random.default_rng(seed)
-    a, L_B = general(rng, M_ALPHA, M)
-    X = np.concatenate(list(places(at.problem).values()))
-    v = at.variance(DecoupledState(MeanPrecision(a, L_B), ()), X)
+    a, L_B = random_parameters(rng, M_ALPHA, M)
+    X = np.concatenate(list(regions(model.problem).values()))
+    _, v = model.marginals(state_of(a, L_B), X)
     yield "at most the prior's", max(0.0, float(np.max(v) / prior - 1))
     yield "below the prior's, B definite", float(np.mean(v > prior * (1 - STRICT)))
     x = rng.uniform(-EDGE, EDGE, (1, 1))
-    k = at.cov(at.problem.Z, x)[:, 0]
-    column = a[0, :M] - k * (k @ a[0, :M]) / (k @ k)  # B = l lᵀ with lᵀk_βx = 0
+    k = model.cov(model.problem.Z, x)[:, 0]
     singular = np.zeros((1, M, M))
-    singular[0, :, 0] = column
-    v = at.variance(DecoupledState(MeanPrecision(a, singular), ()), x)
+    singular[0, :, 0] = a[0, :M] - k * (k @ a[0, :M]) / (k @ k)  # B = l lᵀ with lᵀk_βx = 0
+    _, v = model.marginals(state_of(a, singular), x)
     yield "below the prior's, B singular", float(np.mean(v > prior * (1 - STRICT)))
 
 
 def _beside_exact(seed: int, M: int) -> Iterator[tuple[str, float]]:
     problem = sinc(seed, M)
-    at = At(problem)
-    g, size = gradients(at.b, at.best, at.b.full, 1.0), at.best.q
-    yield "best q", max(np.max(np.abs(x)) / np.max(np.abs(y)) for x, y in zip(g, size, strict=True))
-    own, exact = (At(learned(problem, exact=exact)) for exact in (False, True))
-    size_of = "M_beta = M_alpha" if M == M_ALPHA else "M_beta < M_alpha"
-    for theta, q, judge in (("same", at, at), ("learned", own, exact)):
-        for place, X in places(problem).items():
-            below = q.variance(q.best, X) < judge.exact_variance(X)
-            yield f"{theta} theta, {place}, {size_of}", float(np.mean(below))
+    model = DecoupledModel(problem)
+    slopes = gradients(model.bench, model.best, model.bench.full, 1.0)
+    pairs = zip(slopes, model.best.q, strict=True)
+    yield "best q", max(np.max(np.abs(x)) / np.max(np.abs(y)) for x, y in pairs)
+    at_its_theta, at_exact_theta = (
+        DecoupledModel(learned(problem, exact=exact)) for exact in (False, True)
+    )
+    size = "M_beta = M_alpha" if M == M_ALPHA else "M_beta < M_alpha"
+    for theta, q, gp in (("same", model, model), ("learned", at_its_theta, at_exact_theta)):
+        for region, X in regions(problem).items():
+            below = q.marginals(q.best, X)[1] < gp.exact_variance(X)
+            yield f"{theta} theta, {region}, {size}", float(np.mean(below))

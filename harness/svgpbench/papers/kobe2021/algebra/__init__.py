@@ -21,9 +21,9 @@ from svgpbench.papers.kobe2021.algebra.predictions import (
 )
 from svgpbench.papers.kobe2021.algebra.steps import (
     natural_parameters_of_a_subfamily,
+    one_step_of_rate_one,
     positive_without_constraint,
 )
-from svgpbench.papers.kobe2021.algebra.unit_step import one_step_of_rate_one
 
 CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "kobe2021-01": best_q,

@@ -12,19 +12,31 @@ from svgpbench.checks.dense.diagonal import diagonals
 from svgpbench.kernels import constrain
 from svgpbench.methods.mean_covariance import MeanCholesky
 from svgpbench.ops import Array, Tree
-from svgpbench.papers.algebra.random_problems import LIKELIHOODS, LOG_CONCAVE, SEEDS, Floats
-from svgpbench.papers.kobe2021.algebra.cases import Rows, bench_of, diagonal, random_problem
+from svgpbench.papers.algebra.random_problems import (
+    LIKELIHOODS,
+    LOG_CONCAVE,
+    SEEDS,
+    Floats,
+    bench_of,
+)
+from svgpbench.papers.kobe2021.algebra.cases import (
+    FULL,
+    Rows,
+    diagonal_bench,
+    random_problem,
+    residual_rows,
+)
 from svgpbench.papers.kobe2021.algebra.coordinates import LOWER, M, lower
 from svgpbench.training.blocks import data_term
 
 POINTS = 200
-APART = 1e-4
+STEP = 1e-4
 """Step of the central differences of a gradient, for coordinates of order one."""
-Placed = Callable[[Array], Tree]
+StateAt = Callable[[Array], Tree]
 """Function from offsets x [P, d] from P random points to a state with P latents."""
 
 
-def largest_curvature(b: Bench, placed: Placed, d: int) -> float:
+def largest_curvature(b: Bench, state_at: StateAt, d: int) -> float:
     """Return the largest eigenvalue of the bound's Hessians at P = 200 points.
 
     Eigenvalues are relative to the largest absolute eigenvalue of the same Hessian. The bound of P
@@ -34,19 +46,19 @@ def largest_curvature(b: Bench, placed: Placed, d: int) -> float:
     ops = b.ops
     f = b.steps.factor(b.raw, b.prior, b.full)
     data = data_term(b.model, constrain(ops, b.raw), b.full, b.one)
-    slopes = ops.value_and_grad(lambda x: b.method.bound(ops, f, data, placed(x)))
+    slopes = ops.value_and_grad(lambda x: b.method.bound(ops, f, data, state_at(x)))
 
     def slope(x: Floats) -> Floats:
         return ops.to_numpy(slopes(ops.asarray(x))[1])
 
-    moves = np.broadcast_to(APART * np.eye(d)[:, None], (d, POINTS, d))
-    columns = [(slope(by) - slope(-by)) / (2 * APART) for by in moves]
+    shifts = np.broadcast_to(STEP * np.eye(d)[:, None], (d, POINTS, d))
+    columns = [(slope(shift) - slope(-shift)) / (2 * STEP) for shift in shifts]
     H = np.stack(columns, axis=-1)  # [P, d, d]
     values = np.linalg.eigvalsh((H + np.swapaxes(H, -1, -2)) / 2)
     return float(np.max(values[:, -1] / np.max(np.abs(values), axis=1)))
 
 
-def in_weights(b: Bench, seed: int, *, log: bool) -> Placed:
+def in_weights(b: Bench, seed: int, *, log: bool) -> StateAt:
     """Return coordinates (μ, g), or (μ, log g) with `log`, about random points with g from 0.01 to 100.
 
     g is in units of each point's own g.
@@ -55,27 +67,26 @@ def in_weights(b: Bench, seed: int, *, log: bool) -> Placed:
     mu = rng.standard_normal((POINTS, M))
     g = 10 ** rng.uniform(-2.0, 2.0, (POINTS, M))
 
-    def placed(x: Array) -> Tree:
+    def state_at(x: Array) -> Tree:
         factor = ops.exp(x[..., M:]) if log else 1.0 + x[..., M:]
         return b.start._replace(mu=mu + x[..., :M], g=g * factor)
 
-    return placed
+    return state_at
 
 
-def in_factor(b: Bench, seed: int) -> Placed:
+def in_factor(b: Bench, seed: int) -> StateAt:
     """Return coordinates (m, L) of whitened u about random points; they are affine in those of u."""
     rng, ops = np.random.default_rng(seed), b.ops
     mean = 2.0 * rng.standard_normal((POINTS, M))
     chol = lower(0.5 * rng.standard_normal((POINTS, len(LOWER[0]))))
-    diagonal_of = 10 ** rng.uniform(-1.0, 0.5, (POINTS, M))
-    chol = chol * (1 - np.eye(M)) + diagonals(diagonal_of)
+    chol = chol * (1 - np.eye(M)) + diagonals(10 ** rng.uniform(-1.0, 0.5, (POINTS, M)))
     entries = lower(np.eye(len(LOWER[0])))  # [d', M, M], the entry of L for each coordinate
 
-    def placed(x: Array) -> Tree:
-        moved = ops.sum(x[..., M:, None, None] * entries, axis=-3)
-        return b.start._replace(q=MeanCholesky(mean + x[..., :M], chol + moved))
+    def state_at(x: Array) -> Tree:
+        change = ops.sum(x[..., M:, None, None] * entries, axis=-3)
+        return b.start._replace(q=MeanCholesky(mean + x[..., :M], chol + change))
 
-    return placed
+    return state_at
 
 
 def concavity() -> pd.DataFrame:
@@ -87,17 +98,14 @@ def concavity() -> pd.DataFrame:
     for seed in SEEDS:
         problem = random_problem(seed, n=10, M=M)
         for likelihood in LIKELIHOODS:
-            family = diagonal("exact", likelihood, problem)
-            full = bench_of("q-svgp", {}, likelihood, problem)
-            of = "log-concave" if likelihood in LOG_CONCAVE else likelihood
+            family = diagonal_bench("exact", likelihood, problem)
+            full = bench_of(FULL, likelihood, problem)
+            group = "log-concave" if likelihood in LOG_CONCAVE else likelihood
             cases = {
-                f"(m, L), {of}": (full, in_factor(full, seed), M + len(LOWER[0])),
-                f"(μ, g), {of}": (family, in_weights(family, seed, log=False), 2 * M),
-                f"(μ, log g), {of}": (family, in_weights(family, seed, log=True), 2 * M),
+                f"(m, L), {group}": (full, in_factor(full, seed), M + len(LOWER[0])),
+                f"(μ, g), {group}": (family, in_weights(family, seed, log=False), 2 * M),
+                f"(μ, log g), {group}": (family, in_weights(family, seed, log=True), 2 * M),
             }
-            rows += [
-                {"check": check, "likelihood": likelihood, "seed": seed}
-                | {"residual": max(0.0, largest_curvature(*case))}
-                for check, case in cases.items()
-            ]
+            residuals = {k: max(0.0, largest_curvature(*case)) for k, case in cases.items()}
+            rows += residual_rows(residuals, likelihood=likelihood, seed=seed)
     return pd.DataFrame(rows)

@@ -8,13 +8,19 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from svgpbench.checks.bench import Bench
+from svgpbench.checks.bench import Bench, worst_of
 from svgpbench.checks.dense.diagonal import diagonals
 from svgpbench.checks.dense.gaussians import Dense, times
-from svgpbench.checks.matrix import difference
 from svgpbench.ops import Tree
-from svgpbench.papers.algebra.random_problems import SEEDS, Floats
-from svgpbench.papers.kobe2021.algebra.cases import Rows, bench_of, dense, diagonal, random_problem
+from svgpbench.papers.algebra.objectives import dense_of
+from svgpbench.papers.algebra.random_problems import SEEDS, Floats, bench_of
+from svgpbench.papers.kobe2021.algebra.cases import (
+    FULL,
+    Rows,
+    diagonal_bench,
+    random_problem,
+    residual_rows,
+)
 
 M = 3
 LOWER = np.tril_indices(M)
@@ -25,7 +31,7 @@ IMAGINARY = 1e-30
 class Coordinates(NamedTuple):
     """Coordinates x of a Gaussian N(m [M], S [M, M])."""
 
-    of: Callable[[Floats, Floats], Floats]  # (m, S) → x [d]
+    from_moments: Callable[[Floats, Floats], Floats]  # (m, S) → x [d]
     moments: Callable[[Floats], tuple[Floats, Floats]]  # x [..., d] → (m, S), complex x too
 
 
@@ -70,62 +76,65 @@ def from_factor(x: Floats) -> tuple[Floats, Floats]:
     return x[..., :M], L @ np.swapaxes(L, -1, -2)
 
 
-ALL_GAUSSIANS = {
+NATURAL = {
     "natural": Coordinates(lambda m, S: joined(inverse(S) @ m, inverse(S)), from_natural),
+}
+OTHERS = {
     "expectation": Coordinates(lambda m, S: joined(m, S + np.outer(m, m)), from_expectations),
     "(m, S)": Coordinates(joined, lambda x: (x[..., :M], symmetric(x[..., M:]))),
     "(m, L)": Coordinates(
         lambda m, S: joined(m, np.asarray(np.linalg.cholesky(S), dtype=S.dtype)), from_factor
     ),
 }
+"""Coordinates of all Gaussians."""
 
 
-def of_the_family(K: Floats) -> dict[str, Coordinates]:
+def coordinates_of_the_family(K: Floats) -> dict[str, Coordinates]:
     """Return the coordinates (μ, g) and (μ, log g) of m = Kμ and S = (K⁻¹ + diag g)⁻¹."""
     K_inv = inverse(K)
 
-    def weights(m: Floats, S: Floats) -> tuple[Floats, Floats]:
-        return K_inv @ m, np.diag(inverse(S) - K_inv)
-
-    def moments(mu: Floats, g: Floats) -> tuple[Floats, Floats]:
-        return times(K, mu), inverse(K_inv + diagonals(g))
+    def coordinates(
+        from_g: Callable[[Floats], Floats], to_g: Callable[[Floats], Floats]
+    ) -> Coordinates:
+        return Coordinates(
+            lambda m, S: np.concatenate([K_inv @ m, from_g(np.diag(inverse(S) - K_inv))]),
+            lambda x: (times(K, x[..., :M]), inverse(K_inv + diagonals(to_g(x[..., M:])))),
+        )
 
     return {
-        "(μ, g)": Coordinates(
-            lambda m, S: np.concatenate(weights(m, S)),
-            lambda x: moments(x[..., :M], x[..., M:]),
-        ),
-        "(μ, log g)": Coordinates(
-            lambda m, S: np.concatenate([weights(m, S)[0], np.log(weights(m, S)[1])]),
-            lambda x: moments(x[..., :M], np.exp(x[..., M:])),
-        ),
+        "(μ, g)": coordinates(np.asarray, np.asarray),
+        "(μ, log g)": coordinates(np.log, np.exp),
     }
 
 
-def natural_gradient(judge: Dense, at: Coordinates, x: Floats) -> Floats:
+def natural_gradient(dense: Dense, coordinates: Coordinates, x: Floats) -> Floats:
     """Return the natural gradient F⁻¹∇ of the bound in coordinates x.
 
     F and ∇ come from the complex-step Jacobian of (m, S) in x, with
     F_ij = ∂_imᵀS⁻¹∂_jm + ½tr(S⁻¹∂_iS S⁻¹∂_jS).
     """
-    m, S = at.moments(x)
-    dm, dS = (part.imag / IMAGINARY for part in at.moments(x + 1j * IMAGINARY * np.eye(len(x))))
-    d_m, d_S = judge.slopes(m, S)
+    m, S = coordinates.moments(x)
+    shifted = coordinates.moments(x + 1j * IMAGINARY * np.eye(len(x)))
+    dm, dS = (part.imag / IMAGINARY for part in shifted)
+    d_m, d_S = dense.slopes(m, S)
     precision = inverse(S)
     turned = precision @ dS
     fisher = dm @ precision @ dm.T + 0.5 * np.einsum("aij,bji->ab", turned, turned)
     return np.linalg.solve(fisher, dm @ d_m + np.einsum("aij,ij->a", dS, d_S))
 
 
-Gaussian = tuple[Floats, Floats]
+Gaussian = list[Floats]
+"""Mean m [M] and covariance S [M, M]."""
 
 
-def path(judge: Dense, at: Coordinates, start: Gaussian, step: float, steps: int) -> Gaussian:
+def path(
+    dense: Dense, coordinates: Coordinates, start: Gaussian, step: float, steps: int
+) -> Gaussian:
     """Take natural-gradient steps in the given coordinates; return the final (m, S)."""
-    x = at.of(*start)
+    x = coordinates.from_moments(*start)
     for _ in range(steps):
-        x = x + step * natural_gradient(judge, at, x)
-    return at.moments(x)
+        x = x + step * natural_gradient(dense, coordinates, x)
+    return [*coordinates.moments(x)]
 
 
 def half_way(b: Bench) -> Tree:
@@ -133,18 +142,12 @@ def half_way(b: Bench) -> Tree:
     return b.e_step(b.start, b.full, 0.5)
 
 
-def our_path(b: Bench, state: Tree, step: float, steps: int) -> Gaussian:
+def path_of_the_method(b: Bench, state: Tree, step: float, steps: int) -> Gaussian:
     """Take E-steps of the method with rate `step`; return the final (m, S)."""
     full = b.full
     for _ in range(steps):
         state = b.e_step(state, full, step)
-    (m,), (S,), _ = b.posterior(state)
-    return m, S
-
-
-def apart(one: Gaussian, other: Gaussian) -> float:
-    """Return the larger of the relative differences of two Gaussians' means and covariances."""
-    return max(difference(x, y) for x, y in zip(one, other, strict=True))
+    return [x[0] for x in b.posterior(state)[:2]]
 
 
 def paths(seed: int, likelihood: str) -> Rows:
@@ -153,35 +156,33 @@ def paths(seed: int, likelihood: str) -> Rows:
     The paths have n steps of size 1/n, or one larger step.
     """
     problem = random_problem(seed, M=M)
-    judge = dense(likelihood, problem)
-    full = bench_of("q-svgp", {}, likelihood, problem)
-    exact, printed = (diagonal(x, likelihood, problem) for x in ("exact", "projected-b"))
-    family = of_the_family(judge.K)
-    others = {name: x for name, x in ALL_GAUSSIANS.items() if name != "natural"}
+    full = bench_of(FULL, likelihood, problem)
+    exact, printed = (diagonal_bench(x, likelihood, problem) for x in ("exact", "projected-b"))
+    dense = dense_of(full)
+    family = coordinates_of_the_family(dense.K)
     rows: Rows = []
 
     def note(check: str, coordinates: str, step: float, residual: float) -> None:
-        named = {"check": check, "coordinates": coordinates}
         case = {"likelihood": likelihood, "seed": seed, "step": step}
-        rows.append(named | case | {"residual": residual})
+        rows.extend(residual_rows({check: residual}, coordinates=coordinates, **case))
 
-    def against(
-        check: str, b: Bench, coordinates: Mapping[str, Coordinates], step: float, steps: int
+    def compare(
+        check: str, b: Bench, systems: Mapping[str, Coordinates], step: float, steps: int
     ) -> Gaussian:
         state = half_way(b)
-        start, end = our_path(b, state, step, 0), our_path(b, state, step, steps)
-        for name, at in coordinates.items():
-            note(check, name, step, apart(end, path(judge, at, start, step, steps)))
+        start, end = (path_of_the_method(b, state, step, k) for k in (0, steps))
+        for name, coordinates in systems.items():
+            note(check, name, step, worst_of(end, path(dense, coordinates, start, step, steps)))
         return end
 
     for step in (0.1, 1.0):
-        against("natural step", full, {"natural": ALL_GAUSSIANS["natural"]}, step, 1)
-        against(f"step of {step:g}", full, others, step, 1)
+        compare("natural step", full, NATURAL, step, 1)
+        compare(f"step of {step:g}", full, OTHERS, step, 1)
     for n in (15, 45, 150):
-        against("path", full, others, 1 / n, n)
-        end = against("path in O(M) coordinates", exact, family, 1 / n, n)
-        printed_end = our_path(printed, half_way(exact), 1 / n, n)
-        note("path of the printed step", "(θ₁, g)", 1 / n, apart(printed_end, end))
+        compare("path", full, OTHERS, 1 / n, n)
+        end = compare("path in O(M) coordinates", exact, family, 1 / n, n)
+        printed_end = path_of_the_method(printed, half_way(exact), 1 / n, n)
+        note("path of the printed step", "(θ₁, g)", 1 / n, worst_of(printed_end, end))
     return rows
 
 

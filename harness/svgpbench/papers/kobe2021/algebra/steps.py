@@ -1,33 +1,46 @@
-"""Kobe 2021: the printed steps as natural gradients (claim 03), and positivity of S and g (claim 04)."""
+"""Kobe 2021: the printed steps as natural gradients, positivity of S and g, and one step of rate 1.
+
+These are claims 03, 04 and 05.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from svgpbench.checks.bench import Bench
+from svgpbench.checks.bench import Bench, worst_of
+from svgpbench.checks.cases import Problem
 from svgpbench.checks.dense.diagonal import natural_direction, slope
-from svgpbench.checks.dense.gaussians import Dense
+from svgpbench.checks.dense.gaussians import Dense, sgpr_bound
 from svgpbench.checks.matrix import difference
 from svgpbench.methods.diagonal_precision import DiagonalState
 from svgpbench.ops import Tree
-from svgpbench.papers.algebra.random_problems import LIKELIHOODS, SEEDS, Floats
-from svgpbench.papers.kobe2021.algebra.cases import (
-    Rows,
+from svgpbench.papers.algebra.objectives import dense_of
+from svgpbench.papers.algebra.random_problems import (
+    LIKELIHOODS,
+    LOG_CONCAVE,
+    SEEDS,
+    Floats,
     bench_of,
-    dense,
-    diagonal,
+)
+from svgpbench.papers.kobe2021.algebra.cases import (
+    FULL,
+    Rows,
+    converged_state,
+    diagonal_bench,
     random_problem,
     random_state,
-    settled,
+    residual_rows,
 )
 
 OPTIMISERS = ("projected-a", "projected-b", "exact")
 SMALL = 1e-2
 """A rate at which no step is halved. A step in θ₁ and g is linear in its rate."""
+PRINTED_JITTER = 1e-10
 
 # --- 03: natural parameters and natural gradients -------------------------------------------------------
 
@@ -40,44 +53,43 @@ def natural_parameters(b: Bench, mu: Floats, g: Floats) -> tuple[Floats, Floats]
     return precision @ m, precision
 
 
-def bends(seed: int) -> Rows:
+def second_differences(seed: int) -> Rows:
     """Return relative second differences of the natural parameters: in μ, and in (μ, g)."""
-    problem = random_problem(seed)
-    b = diagonal("exact", "gaussian", problem)
+    b = diagonal_bench("exact", "gaussian", random_problem(seed))
     rng = np.random.default_rng(seed + 100)
-    (mu,), (g,), *_ = random_state(seed, len(problem.Z))
-    by_mu, by_g, also_g = rng.standard_normal(8), rng.uniform(0.5, 1.0, 8), rng.uniform(0.5, 1.0, 8)
-    nothing = np.zeros(8)
+    (mu,), (g,), *_ = random_state(seed, 8)
+    d_mu, d_g, d_g2 = rng.standard_normal(8), rng.uniform(0.5, 1.0, 8), rng.uniform(0.5, 1.0, 8)
+    d_mu2, zero = rng.standard_normal(8), np.zeros(8)
 
-    def bend(part: int, one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> float:
-        def at(*moves: tuple[Floats, Floats]) -> Floats:
-            moved = [sum((move[i] for move in moves), x) for i, x in enumerate((mu, g))]
-            return natural_parameters(b, *moved)[part]
+    def second_difference(
+        part: int, first: tuple[Floats, Floats], second: tuple[Floats, Floats]
+    ) -> float:
+        def value(*changes: tuple[Floats, Floats]) -> Floats:
+            moved_mu = sum((change[0] for change in changes), mu)
+            moved_g = sum((change[1] for change in changes), g)
+            return natural_parameters(b, moved_mu, moved_g)[part]
 
-        return difference(at(one, other) + at(), at(one) + at(other))
+        return difference(value(first, second) + value(), value(first) + value(second))
 
     residuals = {
-        "S⁻¹ in (μ, g)": bend(1, (by_mu, by_g), (nothing, also_g)),
-        "S⁻¹m in μ": bend(0, (by_mu, nothing), (rng.standard_normal(8), nothing)),
-        "S⁻¹m in (μ, g)": bend(0, (by_mu, nothing), (nothing, by_g)),
+        "S⁻¹ in (μ, g)": second_difference(1, (d_mu, d_g), (zero, d_g2)),
+        "S⁻¹m in μ": second_difference(0, (d_mu, zero), (d_mu2, zero)),
+        "S⁻¹m in (μ, g)": second_difference(0, (d_mu, zero), (zero, d_g)),
     }
-    return [{"check": k, "seed": seed, "residual": x} for k, x in residuals.items()]
+    return residual_rows(residuals, seed=seed)
 
 
-def direction(b: Bench, state: DiagonalState) -> tuple[Floats, Floats]:
+def direction(b: Bench, state: DiagonalState) -> list[Floats]:
     """Return the change of θ₁ = S⁻¹m and of g by an E-step, divided by its rate."""
     K = b.ops.to_numpy(b.prior.Kuu)[0]
-
-    def theta1(at: DiagonalState) -> Floats:
-        return np.asarray(at.mu + at.g * (at.mu @ K))
-
     stepped = b.e_step(state, b.full, SMALL)
-    return (theta1(stepped) - theta1(state)) / SMALL, (stepped.g - state.g) / SMALL
+    before, after = (np.asarray(x.mu + x.g * (x.mu @ K)) for x in (state, stepped))
+    return [(after - before) / SMALL, (stepped.g - state.g) / SMALL]
 
 
-def largest_slope(judge: Dense, state: DiagonalState) -> float:
+def largest_slope(dense: Dense, state: DiagonalState) -> float:
     """Return the largest absolute entry of ∂ELBO/∂(μ, g)."""
-    return max(float(np.max(np.abs(x))) for x in slope(judge, state.mu, state.g))
+    return max(float(np.max(np.abs(x))) for x in slope(dense, state.mu, state.g))
 
 
 def printed_steps(seed: int, likelihood: str) -> Rows:
@@ -85,20 +97,18 @@ def printed_steps(seed: int, likelihood: str) -> Rows:
 
     The slope is relative to the slope at the start.
     """
-    problem = random_problem(seed)
-    judge, state = dense(likelihood, problem), random_state(seed, len(problem.Z))
-    wanted, rows = natural_direction(judge, state.mu, state.g), []
+    problem, state = random_problem(seed), random_state(seed, 8)
+    rows: Rows = []
     for optimiser in OPTIMISERS:
-        b = diagonal(optimiser, likelihood, problem)
-        found = direction(b, state)
-        off = max(difference(x, y) for x, y in zip(found, wanted, strict=True))
-        end = settled(b)
-        left = largest_slope(judge, end) / largest_slope(judge, b.start)
-        named = {"likelihood": likelihood, "seed": seed}
-        rows += [
-            named | {"check": f"{optimiser} against F⁻¹∇", "residual": off},
-            named | {"check": f"slope where {optimiser} stops", "residual": left},
-        ]
+        b = diagonal_bench(optimiser, likelihood, problem)
+        dense = dense_of(b)
+        natural = [*natural_direction(dense, state.mu, state.g)]
+        at_end = largest_slope(dense, converged_state(b))
+        residuals = {
+            f"{optimiser} against F⁻¹∇": worst_of(direction(b, state), natural),
+            f"slope where {optimiser} stops": at_end / largest_slope(dense, b.start),
+        }
+        rows += residual_rows(residuals, likelihood=likelihood, seed=seed)
     return rows
 
 
@@ -106,7 +116,7 @@ def natural_parameters_of_a_subfamily() -> pd.DataFrame:
     """Check which parameters are affine in (μ, g), and that the printed steps are natural (Eqs. 3.8–3.20)."""
     rows: Rows = []
     for seed in SEEDS:
-        rows += bends(seed)
+        rows += second_differences(seed)
         for likelihood in ("gaussian", "bernoulli-logit"):
             rows += printed_steps(seed, likelihood)
     return pd.DataFrame(rows)
@@ -138,29 +148,22 @@ def violation(b: Bench, least: Least, seed: int, rates: tuple[float, float]) -> 
     """
     rng, state = np.random.default_rng(seed), b.start
     batches = [b.batch(rows) for rows in b.problem.batches[:BATCHES]]
-    turns = [(batch, b.steps.factor(b.raw, b.prior, batch)) for batch in batches]
-    scale = b.number(b.n / len(batches[0].y))
     for k in range(STEPS):
-        batch, f = turns[k % BATCHES]
-        rate = b.number(rng.uniform(*rates))
-        state = b.steps.e_phase(b.raw, f, batch, state, rate, scale)
-        if (found := least(state)) <= 0.0:
-            return -found
-        if not np.isfinite(found):
-            return found
+        state = b.e_step(state, batches[k % BATCHES], rng.uniform(*rates))
+        if (value := least(state)) <= 0.0:
+            return -value
+        if not np.isfinite(value):
+            return value
     return 0.0
 
 
-def unconstrained(likelihood: str, seed: int) -> Bench:
+def unconstrained_bench(likelihood: str, problem: Problem) -> Bench:
     """Build the bench of t-SVGP, whose natural-gradient steps on S⁻¹ are never halved.
 
     For a likelihood that is not log-concave, β may be negative.
     """
-    b = bench_of("t-svgp", {}, likelihood, random_problem(seed))
-    if b.model.likelihood.log_concave:
-        return b
-    raw = replace(b.model.likelihood, negative_beta="raw")
-    return Bench(b.ops, replace(b.model, likelihood=raw), b.method, b.problem)
+    settings: dict[str, Any] = {} if likelihood in LOG_CONCAVE else {"negative_beta": "raw"}
+    return bench_of("t-svgp tied-projected", likelihood, problem, **settings)
 
 
 def positive_without_constraint() -> pd.DataFrame:
@@ -168,22 +171,53 @@ def positive_without_constraint() -> pd.DataFrame:
 
     Source: Kobe 2021, Secs. 2.2.3 and 4.2.3.
     """
-
-    def full(likelihood: str) -> Callable[[int], Bench]:
-        return lambda seed: unconstrained(likelihood, seed)
-
-    def of_g(optimiser: str, likelihood: str) -> Callable[[int], Bench]:
-        return lambda seed: diagonal(optimiser, likelihood, random_problem(seed))
-
+    full = {x: partial(unconstrained_bench, x) for x in LIKELIHOODS}
+    projected = {x: partial(diagonal_bench, "projected-b", x) for x in LIKELIHOODS}
+    exact = partial(diagonal_bench, "exact", "gaussian")
     to_1, to_2 = (0.0, 1.0), (1.0, 2.0)
-    runs: list[tuple[str, Callable[[int], Bench], Least, tuple[float, float]]] = [
-        *((f"S, {x}, rates to 1", full(x), least_precision, to_1) for x in LIKELIHOODS),
-        ("S, gaussian, rates to 2", full("gaussian"), least_precision, to_2),
-        *((f"G, {x}, rates to 1", of_g("projected-b", x), least_g, to_1) for x in LIKELIHOODS),
-        ("G, gaussian, rates to 2", of_g("projected-b", "gaussian"), least_g, to_2),
-        ("G, gaussian, exact step", of_g("exact", "gaussian"), least_g, to_1),
+    runs: list[tuple[str, Callable[[Problem], Bench], Least, tuple[float, float]]] = [
+        *((f"S, {x}, rates to 1", full[x], least_precision, to_1) for x in LIKELIHOODS),
+        ("S, gaussian, rates to 2", full["gaussian"], least_precision, to_2),
+        *((f"G, {x}, rates to 1", projected[x], least_g, to_1) for x in LIKELIHOODS),
+        ("G, gaussian, rates to 2", projected["gaussian"], least_g, to_2),
+        ("G, gaussian, exact step", exact, least_g, to_1),
     ]
     return pd.DataFrame(
-        {"check": check, "residual": np.max([violation(of(x), least, x, rates) for x in SEEDS])}
-        for check, of, least, rates in runs
+        {
+            "check": check,
+            "residual": np.max(
+                [violation(build(random_problem(x)), least, x, rates) for x in SEEDS]
+            ),
+        }
+        for check, build, least, rates in runs
     )
+
+
+# --- 05: one step of rate 1 ------------------------------------------------------------------------------
+
+
+def shortfall(method: str, problem: Problem, rows: int, jitter: float = 1e-6) -> float:
+    """Return the relative difference of the bound and the collapsed one after a step on the first rows.
+
+    Both bounds are on all data; the step has rate 1.
+    """
+    b = bench_of(method, "gaussian", problem, jitter=jitter)
+    state = b.e_step(b.start, b.batch(np.arange(rows)), 1.0)
+    best = sgpr_bound(problem.theta(b.model), "matern52", problem.X, problem.y, jitter)
+    return abs(float(b.ops.to_numpy(b.bound(state, b.full))) - best) / abs(best)
+
+
+def one_step_of_rate_one() -> pd.DataFrame:
+    """Return the relative gap to the collapsed bound after one step of rate 1 from q = p (Eqs. 2.24–2.27)."""
+    rows: Rows = []
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        n = len(problem.X)
+        residuals = {
+            "one step": shortfall("q-svgp natgrad unwhitened", problem, n),
+            "one step, whitened": shortfall(FULL, problem, n),
+            "one step, printed jitter": shortfall(FULL, problem, n, PRINTED_JITTER),
+            "one step on a minibatch": shortfall(FULL, problem, n // 2),
+        }
+        rows += residual_rows(residuals, seed=seed)
+    return pd.DataFrame(rows)

@@ -20,6 +20,7 @@ from svgpbench.kernels import Theta
 from svgpbench.kernels.bases import Decoupled
 from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.methods import build_method
+from svgpbench.papers.salimbeni2018.algebra.surface import Row
 from svgpbench.plugins import new_backend
 from svgpbench.training.blocks import Batch, data_term, factor_at, prior_at
 
@@ -34,8 +35,6 @@ METHODS: Mapping[str, tuple[str, dict[str, Any]]] = {
 """Columns of K_α and K_γ are sampled, except "in full"; HYBRID always has K_γβ in full."""
 DECADE = (1, 2, 5, 10)
 
-Row = dict[str, Any]
-
 
 class BasisSizes(NamedTuple):
     """Number of rows of a batch, and numbers of points of the two bases."""
@@ -44,140 +43,140 @@ class BasisSizes(NamedTuple):
     beta: int
     gamma: int
 
+    def over_a_decade(self, size: str) -> list[BasisSizes]:
+        """Return these sizes with one of them multiplied by 1 to 10."""
+        return [self._replace(**{size: factor * getattr(self, size)}) for factor in DECADE]
+
+
+class Sweep(NamedTuple):
+    """A term of a cost: sizes where it dominates, the size that grows, and the printed power."""
+
+    term: str
+    sizes: BasisSizes
+    grows: str
+    power: int
+
 
 FEW = 10
 LARGE_BETA = BasisSizes(b=FEW, beta=10**6, gamma=10**6)
 LARGE_GAMMA = BasisSizes(b=FEW, beta=10**4, gamma=10**24)
-SWEEPS: tuple[tuple[str, str, BasisSizes, str, int], ...] = (
-    ("COUPLED", "M³", LARGE_BETA, "beta", 3),
-    ("COUPLED", "M² a row", BasisSizes(b=10**12, beta=10**4, gamma=1), "beta", 2),
-    ("COUPLED", "rows", BasisSizes(b=10**12, beta=10**4, gamma=1), "b", 1),
-    *(
-        (basis, what, at, size, power)
-        for basis, beside in (("DECOUPLED", 0), ("HYBRID", 0), ("ORTH", 1))
-        for what, at, size, power in (
-            ("|β|³", LARGE_BETA, "beta", 3),
-            ("|γ|", LARGE_GAMMA, "gamma", 1),
-            ("|β| beside |γ|", LARGE_GAMMA, "beta", beside),
-        )
+MANY_ROWS = BasisSizes(b=10**12, beta=10**4, gamma=1)
+BETA_CUBED = Sweep("|β|³", LARGE_BETA, "beta", 3)
+GAMMA = Sweep("|γ|", LARGE_GAMMA, "gamma", 1)
+BETA_BESIDE_GAMMA = Sweep("|β| beside |γ|", LARGE_GAMMA, "beta", 0)
+STEPS: Mapping[str, tuple[Sweep, ...]] = {
+    "COUPLED": (
+        Sweep("M³", LARGE_BETA, "beta", 3),
+        Sweep("M² a row", MANY_ROWS, "beta", 2),
+        Sweep("rows", MANY_ROWS, "b", 1),
     ),
-    ("DECOUPLED in full", "|γ|", LARGE_GAMMA, "gamma", 1),
-    ("ORTH in full", "|γ|", LARGE_GAMMA, "gamma", 1),
-)
-"""A basis, the term of its cost, sizes where it dominates, the size that grows, and the printed power."""
-PREDICTION = (
-    ("|γ|", LARGE_GAMMA, "gamma", 1),
-    ("|β| beside |γ|", LARGE_GAMMA, "beta", 0),
-)
+    "DECOUPLED": (BETA_CUBED, GAMMA, BETA_BESIDE_GAMMA),
+    "HYBRID": (BETA_CUBED, GAMMA, BETA_BESIDE_GAMMA),
+    "ORTH": (BETA_CUBED, GAMMA, BETA_BESIDE_GAMMA._replace(power=1)),
+    "DECOUPLED in full": (GAMMA,),
+    "ORTH in full": (GAMMA,),
+}
 
 
 def costs() -> pd.DataFrame:
     """Count FLOPs of steps and predictions, and of additional points (salimbeni2018-07)."""
-    return pd.DataFrame([*_steps(), *_predictions(), *_extra()])
+    counts: list[tuple[str, Callable[[BasisSizes], int], tuple[Sweep, ...]]] = [
+        *((basis, partial(step, basis), sweeps) for basis, sweeps in STEPS.items()),
+        ("HYBRID, K_γβ sampled too", _one_weight_per_point, (GAMMA, BETA_BESIDE_GAMMA)),
+        ("ORTH predicts", partial(prediction, "ORTH"), (GAMMA, BETA_BESIDE_GAMMA)),
+        ("ORTH precomputes", partial(precomputation, "ORTH"), (BETA_CUBED,)),
+    ]
+    exponents = (
+        _exponent(f"{name}: {sweep.term}", flops, sweep)
+        for name, flops, sweeps in counts
+        for sweep in sweeps
+    )
+    return pd.DataFrame([*exponents, *_additional_points()])
 
 
-def _steps() -> Iterator[Row]:
-    for basis, what, least, size, power in SWEEPS:
-        yield _off_print(f"{basis}: {what}", partial(step, basis), least, size, power)
-    for what, size, power in (("|γ|", "gamma", 1), ("|β| beside |γ|", "beta", 0)):
-        check = f"HYBRID, K_γβ sampled too: {what}"
-        yield _off_print(check, _with_a_weight_a_point, LARGE_GAMMA, size, power)
-
-
-def _with_a_weight_a_point(at: BasisSizes) -> int:
+def _one_weight_per_point(sizes: BasisSizes) -> int:
     """Count FLOPs of a step if HYBRID's mean has one weight per point of γ ∪ β, as DECOUPLED's has for α."""
-    return step("DECOUPLED", at._replace(gamma=at.gamma + at.beta))
+    return step("DECOUPLED", sizes._replace(gamma=sizes.gamma + sizes.beta))
 
 
-def _predictions() -> Iterator[Row]:
-    for what, least, size, power in PREDICTION:
-        predicts = partial(prediction, "ORTH")
-        yield _off_print(f"ORTH predicts: {what}", predicts, least, size, power)
-    precomputes = partial(precomputation, "ORTH")
-    yield _off_print("ORTH precomputes: |β|³", precomputes, LARGE_BETA, "beta", 3)
-
-
-def _off_print(
-    check: str, flops: Callable[[BasisSizes], int], least: BasisSizes, size: str, power: int
-) -> Row:
+def _exponent(check: str, flops: Callable[[BasisSizes], int], sweep: Sweep) -> Row:
     """Fit the exponent of FLOPs in a size over a decade, and compare it with the printed power."""
-    sizes = _over_a_decade(least, size)
-    grown = np.log([float(getattr(at, size)) for at in sizes])
-    exponent = float(np.polyfit(grown, np.log([float(flops(at)) for at in sizes]), 1)[0])
-    return {"check": check, "exponent": exponent, "residual": abs(exponent - power)}
+    ladder = sweep.sizes.over_a_decade(sweep.grows)
+    x = np.log([float(getattr(sizes, sweep.grows)) for sizes in ladder])
+    exponent = float(np.polyfit(x, np.log([float(flops(sizes)) for sizes in ladder]), 1)[0])
+    return {"check": check, "exponent": exponent, "residual": abs(exponent - sweep.power)}
 
 
-def _extra() -> Iterator[Row]:
+def _additional_points() -> Iterator[Row]:
     """Yield the ratio of the costs of one more point of γ and of β, as β grows.
 
     Then yield by how much the inverse ratio rises at each step.
     """
-    sizes = _over_a_decade(LARGE_BETA, "beta")
-    ratios = [_added(at, "beta") / _added(at, "gamma") for at in sizes]
-    for at, ratio in zip(sizes, ratios, strict=True):
-        yield {"check": "extra γ over extra β", "ratio": 1.0 / ratio} | at._asdict()
+    ladder = LARGE_BETA.over_a_decade("beta")
+    ratios = [_added(sizes, "beta") / _added(sizes, "gamma") for sizes in ladder]
+    for sizes, ratio in zip(ladder, ratios, strict=True):
+        yield {"check": "extra γ over extra β", "ratio": 1.0 / ratio} | sizes._asdict()
     for before, after in pairwise(ratios):
         yield {"check": "extra β over extra γ", "residual": max(0.0, after / before - 1.0)}
 
 
-def _added(at: BasisSizes, size: str) -> int:
+def _added(sizes: BasisSizes, size: str) -> int:
     """Count the FLOPs that one more point of a basis adds to ORTH's step."""
-    return step("ORTH", at._replace(**{size: getattr(at, size) + 1})) - step("ORTH", at)
-
-
-def _over_a_decade(least: BasisSizes, size: str) -> list[BasisSizes]:
-    return [least._replace(**{size: times * getattr(least, size)}) for times in DECADE]
+    more = sizes._replace(**{size: getattr(sizes, size) + 1})
+    return step("ORTH", more) - step("ORTH", sizes)
 
 
 class _OnShapes:
-    """A method with one input dimension on the counting backend."""
+    """A method with one input dimension on the counting backend, at its start."""
 
-    def __init__(self, basis: str, at: BasisSizes) -> None:
+    def __init__(self, basis: str, sizes: BasisSizes) -> None:
         self.ops: CountingBackend = new_backend("counting")  # type: ignore[assignment]
         name, options = METHODS[basis]
         self.model, self.method = build_model("gaussian", "se"), build_method(name, options)
         zeros = self.ops.zeros
-        beta, gamma = zeros((at.beta, 1)), zeros((at.gamma, 1))
+        beta, gamma = zeros((sizes.beta, 1)), zeros((sizes.gamma, 1))
         parameters = KernelParameters(zeros((1,)), zeros((1, 1)))
         inducing = beta if self.method.basis == "inducing" else Decoupled(gamma, beta)
         noise = type(self.model.likelihood.initial_parameters())(zeros(()))
         self.theta = Theta(parameters, noise, inducing)
-        rows = self.ops.asarray(np.broadcast_to(np.int64(0), (at.b,)))
+        rows = self.ops.asarray(np.broadcast_to(np.int64(0), (sizes.b,)))
         sampled: Any = rows[: self.method.sampled_points] if self.method.sampled_points else ()
-        self.batch = Batch(zeros((at.b, 1)), zeros((at.b,)), rows, (), sampled)
+        self.batch = Batch(zeros((sizes.b, 1)), zeros((sizes.b,)), rows, (), sampled)
+        self.prior = prior_at(self.ops, self.model, self.method, self.theta)
+        self.state: Any = self.method.initial_state(self.ops, self.prior, 1, sizes.b)
 
-    def prior(self) -> Any:
-        return prior_at(self.ops, self.model, self.method, self.theta)
-
-    def blocks(self, p: Any) -> Any:
+    def blocks(self) -> Any:
+        """Return the blocks of the batch."""
         X, sampled = self.batch.X, self.batch.basis_points
-        return factor_at(self.ops, self.model, self.method, self.theta, p, X, sampled)
+        return factor_at(self.ops, self.model, self.method, self.theta, self.prior, X, sampled)
 
-    def start(self, p: Any) -> Any:
-        return self.method.initial_state(self.ops, p, 1, self.batch.y.shape[0])
+    def flops(self, call: Callable[[], Any]) -> int:
+        """Count the FLOPs of a call."""
+        _, tally = self.ops.count(call)
+        return tally[0]
 
 
-def step(basis: str, at: BasisSizes) -> int:
+def step(basis: str, sizes: BasisSizes) -> int:
     """Count the FLOPs of a step on q."""
-    on = _OnShapes(basis, at)
-    p, number = on.prior(), on.ops.zeros(())
-    state, data = on.start(p), data_term(on.model, on.theta, on.batch, number)
-    _, tally = on.ops.count(lambda: on.method.e_step(on.ops, on.blocks(p), data, state, number))
-    return tally[0]
+    run = _OnShapes(basis, sizes)
+    number = run.ops.zeros(())
+    data = data_term(run.model, run.theta, run.batch, number)
+    return run.flops(lambda: run.method.e_step(run.ops, run.blocks(), data, run.state, number))
 
 
-def precomputation(basis: str, at: BasisSizes) -> int:
+def precomputation(basis: str, sizes: BasisSizes) -> int:
     """Count the FLOPs of K_β's factor and K_β⁻¹K_βγa_γ, the part of a prediction without inputs."""
-    on = _OnShapes(basis, at)
-    state = on.start(on.prior())
-    _, tally = on.ops.count(lambda: on.method.factorise(on.ops, on.prior(), state))
-    return tally[0]
+    run = _OnShapes(basis, sizes)
+
+    def precompute() -> Any:
+        prior = prior_at(run.ops, run.model, run.method, run.theta)
+        return run.method.factorise(run.ops, prior, run.state)
+
+    return run.flops(precompute)
 
 
-def prediction(basis: str, at: BasisSizes) -> int:
+def prediction(basis: str, sizes: BasisSizes) -> int:
     """Count the FLOPs of means and variances at the rows of a batch, without the precomputation."""
-    on = _OnShapes(basis, at)
-    p = on.prior()
-    q = on.method.factorise(on.ops, p, on.start(p))
-    _, tally = on.ops.count(lambda: on.method.marginals(on.ops, on.blocks(p), q))
-    return tally[0]
+    run = _OnShapes(basis, sizes)
+    q = run.method.factorise(run.ops, run.prior, run.state)
+    return run.flops(lambda: run.method.marginals(run.ops, run.blocks(), q))

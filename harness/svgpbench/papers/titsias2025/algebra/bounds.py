@@ -57,18 +57,18 @@ def same_steps() -> pd.DataFrame:
         "ORTH": ("orth dual newton", "orth dual newton diagonal"),
     }
     return pd.DataFrame(
-        {"seed": seed, "check": name, "residual": _apart(pair, problem)}
+        {"seed": seed, "check": name, "residual": _largest_difference(pair, problem)}
         for seed, problem in problems()
         for name, pair in pairs.items()
     )
 
 
-def _apart(pair: tuple[str, str], problem: Problem) -> float:
+def _largest_difference(pair: tuple[str, str], problem: Problem) -> float:
     """Return the largest difference of the two variants' states and marginals after five minibatches."""
     benches = [bench_of(title, "gaussian", problem) for title in pair]
     states = [b.minibatch_run(5) for b in benches]
-    found = [[*leaves(s), *b.marginals(s)] for b, s in zip(benches, states, strict=True)]
-    return max(float(np.max(np.abs(x - y), initial=0.0)) for x, y in zip(*found, strict=True))
+    ends = [[*leaves(s), *b.marginals(s)] for b, s in zip(benches, states, strict=True)]
+    return max(float(np.max(np.abs(x - y), initial=0.0)) for x, y in zip(*ends, strict=True))
 
 
 def any_likelihood() -> pd.DataFrame:
@@ -80,11 +80,11 @@ def any_likelihood() -> pd.DataFrame:
         row
         for likelihood in LIKELIHOODS
         for seed, problem in problems()
-        for row in _settled_bounds(seed, likelihood, problem)
+        for row in _gaps_at_best_q(seed, likelihood, problem)
     )
 
 
-def _settled_bounds(seed: int, likelihood: str, problem: Problem) -> Iterator[dict[str, Any]]:
+def _gaps_at_best_q(seed: int, likelihood: str, problem: Problem) -> Iterator[dict[str, Any]]:
     bounds = []
     for title in ("t-svgp tied-projected", "t-svgp scalar"):
         b = bench_of(title, likelihood, problem)

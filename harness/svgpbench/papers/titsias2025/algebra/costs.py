@@ -24,10 +24,12 @@ SIZES = [Size(n=n, M=M, D=8) for n in (1000, 10_000) for M in (30, 100, 300)]
 
 def step_costs() -> pd.DataFrame:
     """Return claim 04's relative extra FLOPs of an E-step and an M-step over the usual bound, at least 0."""
-    return pd.DataFrame([row for family in PAIRS for size in SIZES for row in _added(family, size)])
+    return pd.DataFrame(
+        [row for family in PAIRS for size in SIZES for row in _extra_flops(family, size)]
+    )
 
 
-def _added(family: str, size: Size) -> Iterator[dict[str, Any]]:
+def _extra_flops(family: str, size: Size) -> Iterator[dict[str, Any]]:
     usual, *narrower = (_flops(variant, size) for variant in PAIRS[family])
     for name, flops in zip(("one v", "a v_i each"), narrower, strict=True):
         yield {

@@ -1,0 +1,97 @@
+"""`svgpbench inducing`: say how many inducing points are enough for a table, with a bound as certificate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+from svgpbench.cli.data.audit import TableTask, Task
+from svgpbench.cli.one_data_set import USUAL_LIKELIHOODS, one_data_set
+from svgpbench.cli.options import AsJson
+from svgpbench.cli.printing import print_json, show, tell
+from svgpbench.experiments.cell import load_data
+from svgpbench.output.table import Column, Table, number
+from svgpbench.posterior.inducing_counts import COUNTS, answer, compare_inducing_counts, draw
+
+
+def inducing_command(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|FILE", help="Name of a data set, or a table file of your own."
+        ),
+    ],
+    *,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target", metavar="COLUMN", help="Column to predict, in a file of your own."
+        ),
+    ] = None,
+    task: TableTask = None,
+    count: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--count", min=1, help="Number of inducing points to try; repeat for several."
+        ),
+    ] = None,
+    likelihood: Annotated[
+        str | None,
+        typer.Option("--likelihood", help="Likelihood; the usual one of the task by default."),
+    ] = None,
+    kernel: Annotated[str, typer.Option("--kernel", help="Kernel of the model.")] = "matern52",
+    backend: Annotated[
+        str, typer.Option("--backend", metavar="NAME[:MODE]", help="Backend of the fits.")
+    ] = "numpy",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the initial values.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Image of the bounds against the number."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit all rows with more and more inducing points, and say how many are enough."""
+    config = one_data_set(data, [target] if target else [], task)
+    rows = load_data(config)
+    X = pd.DataFrame(rows.X, columns=list(rows.feature_names))
+    settings: dict[str, Any] = {"kernel": kernel, "backend": backend, "seed": seed}
+    table = compare_inducing_counts(
+        X,
+        rows.y,
+        count or COUNTS,
+        likelihood=likelihood or USUAL_LIKELIHOODS[Task(rows.task)][0],
+        **settings,
+    )
+    if out:
+        draw(table, len(rows.y)).savefig(out, dpi=200)
+    if as_json:
+        print_json({"rows": table.to_dict("records"), "answer": answer(table)})
+        return
+    shown = Table(
+        (
+            number("M"),
+            number("bound", ".6g"),
+            number("gain", ".2g"),
+            number("upper bound", ".6g"),
+            number("missing", ".2g"),
+            Column("enough"),
+            number("seconds", ".2g"),
+            Column("bound at the end"),
+        ),
+        [
+            (
+                *(row.inducing, row.bound, row.gain, row.upper_bound, row.missing),
+                *("yes" if row.enough else "no", row.seconds, row.warning),
+            )
+            for row in table.itertuples()
+        ],
+        notes=(
+            "gain: over the previous M, in nats per row of the data; missing: the most that more points "
+            "could add to the bound, at the hyperparameters of the largest M",
+        ),
+    )
+    show(shown)
+    tell(answer(table))

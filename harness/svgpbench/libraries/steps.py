@@ -1,0 +1,26 @@
+"""Settings and minibatches that the steps of every library share with svgpbench's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+Batch = TypeVar("Batch")
+
+HELD_STEPS = 8
+"""Number of E-steps per call of `e_step_held`."""
+
+SMALLEST_POSITIVE = 1e-6
+"""Floor of a positive parameter: θ = floor + softplus(raw)."""
+
+ADAM_EPSILON = 1e-8
+
+
+def timed_batches(p: Mapping[str, Any], rows: Callable[[Any, Any], Batch]) -> list[Batch]:
+    """Return the minibatches of a timed problem, as `rows` converts X and y.
+
+    All steps but `em_step` use the first. An EM iteration takes its M-step on the last and an E-step on each
+    of the others.
+    """
+    later = zip(p["X_later"], p["y_later"], strict=True)
+    return [rows(p["X"], p["y"]), *(rows(X, y) for X, y in later)]

@@ -1,0 +1,222 @@
+"""A posterior in a notebook: one line of text, an HTML summary, its hyperparameters, and two plots."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from svgpbench.config import KernelConfig
+from svgpbench.errors import UserError
+from svgpbench.output.panel import STYLE
+from svgpbench.stats.convergence import bound_trace
+from svgpbench.stats.measures import MEASURES
+
+if TYPE_CHECKING:
+    from svgpbench.posterior.posterior import Floats, Posterior, TrainingFacts
+
+SHOWN_INPUTS = 12
+"""Most lengthscales in an HTML summary."""
+
+SPARKLINE = (160.0, 28.0)
+"""Width and height of the bound's curve in an HTML summary, in pixels."""
+
+
+def summary(posterior: Posterior) -> str:
+    """Return the model, the data and the bound of a posterior in one line."""
+    facts = posterior.facts
+    parts = [
+        f"{facts.method.name}, {facts.likelihood.name}, {_kernel_name(facts.kernel)}",
+        f"n={facts.n}",
+        f"D={len(facts.features)}",
+        *([] if (count := _inducing_count(posterior)) is None else [f"M={count}"]),
+        *([f"ELBO {posterior.elbo:.6g}"] if facts.trace else []),
+        *([moving] if (moving := unsettled(posterior)) else []),
+    ]
+    return f"<Posterior {', '.join(parts)}>"
+
+
+def unsettled(posterior: Posterior) -> str:
+    """Return how the bound still moved in the last quarter of the training; empty if it had settled.
+
+    It had settled if it rose and fell by at most the region of practical equivalence of the ELBO.
+    """
+    trace = posterior.facts.trace
+    if not trace:
+        return ""
+    bound = bound_trace(trace["iteration"], trace["elbo"], minibatches=False)
+    return bound._replace(region=MEASURES["elbo"].region_at(0.0, posterior.facts.n)).unsettled
+
+
+def hyperparameters(posterior: Posterior) -> pd.DataFrame:
+    """Return one row per hyperparameter: `parameter`, `input` and `value`, in the units of the table.
+
+    A lengthscale has the unit of its input. In regression, variances have the squared unit of y. A
+    lengthscale that all inputs share has an empty `input`; its unit is one standard deviation of each input.
+    In a product of kernels the first variance has the unit, and the others have none.
+    """
+    facts, theta = posterior.facts, posterior.theta
+    unit = facts.y_scale**2
+    rows = _kernel_rows(facts, posterior.x_scale, facts.kernel, theta.kernel, unit, "")
+    for name, value in getattr(theta.likelihood, "_asdict", dict)().items():
+        power = {"noise_variance": 2, "scale": 1}.get(name, 0)
+        rows.append((name, "", float(value) * facts.y_scale**power))
+    return pd.DataFrame(rows, columns=["parameter", "input", "value"])
+
+
+def _kernel_rows(
+    facts: TrainingFacts,
+    x_scale: Floats,
+    kernel: KernelConfig,
+    parameters: Any,
+    unit: float,
+    name: str,
+) -> list[tuple[str, str, float]]:
+    """Return the rows of a kernel; `unit` is that of its variance, and `name` the kernel's place."""
+    if kernel.parts:
+        rows = []
+        for index, part in enumerate(kernel.parts):
+            part_unit = unit if index == 0 or kernel.name == "sum" else 1.0
+            part_name = f"{name}{part.name} {index + 1} "
+            rows += _kernel_rows(facts, x_scale, part, parameters[index], part_unit, part_name)
+        return rows
+    variance = (f"{name}variance", "", float(np.ravel(parameters.variance)[0]) * unit)
+    lengthscales = np.ravel(parameters.lengthscales)
+    if not kernel.ard:
+        return [variance, (f"{name}lengthscale", "", float(lengthscales[0]))]
+    in_units = zip(facts.features, lengthscales * x_scale, strict=True)
+    return [variance, *((f"{name}lengthscale", x, float(value)) for x, value in in_units)]
+
+
+def html_summary(posterior: Posterior) -> str:
+    """Return an HTML table of the model, the data, the bound with its curve, and the hyperparameters."""
+    facts = posterior.facts
+    count = _inducing_count(posterior)
+    lines = {
+        "method": facts.method.name,
+        "likelihood": facts.likelihood.name,
+        "kernel": _kernel_name(facts.kernel),
+        "data": f"{facts.n} rows, {len(facts.features)} inputs",
+    }
+    if count is not None:
+        lines["inducing inputs"] = str(count)
+    rows = {name: html.escape(value) for name, value in lines.items()}
+    if facts.trace:
+        rows["ELBO"] = f"{posterior.elbo:.6g} {_sparkline(posterior.trace['elbo'])}"
+        if moving := unsettled(posterior):
+            rows["warning"] = f"<b>{html.escape(moving)}</b>"
+    table = hyperparameters(posterior)
+    for parameter, name, value in table.head(SHOWN_INPUTS).itertuples(index=False):
+        rows[html.escape(f"{parameter} {name}".strip())] = f"{value:.4g}"
+    if (more := len(table) - SHOWN_INPUTS) > 0:
+        rows["…"] = f"{more} more in <code>hyperparameters()</code>"
+    body = "".join(
+        f'<tr><th style="text-align:left">{name}</th><td style="text-align:left">{value}</td></tr>'
+        for name, value in rows.items()
+    )
+    return f"<table><caption>Posterior</caption><tbody>{body}</tbody></table>"
+
+
+def _sparkline(values: pd.Series[float]) -> str:
+    """Return an inline SVG of a curve, from the median of its first half upwards to show its end."""
+    finite = values[np.isfinite(values)].to_numpy()
+    if len(finite) < 2:
+        return ""
+    width, height = SPARKLINE
+    low = float(np.median(finite[: (len(finite) + 1) // 2]))
+    high = float(finite.max())
+    shares = np.clip((finite - low) / ((high - low) or 1.0), 0.0, 1.0)
+    points = " ".join(
+        f"{1 + i * (width - 2) / (len(shares) - 1):.1f},{1 + (1 - share) * (height - 2):.1f}"
+        for i, share in enumerate(shares)
+    )
+    return (
+        f'<svg width="{width:g}" height="{height:g}" role="img" aria-label="bound against iteration">'
+        f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="1.5"/></svg>'
+    )
+
+
+def plot_trace(posterior: Posterior) -> Figure:
+    """Draw the bound against the iteration of the training.
+
+    Raises `UserError` if another library trained the posterior.
+    """
+    posterior.elbo  # noqa: B018 - raises if there is no trace
+    trace = posterior.trace
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(4.0, 2.6), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(trace["iteration"], trace["elbo"], color="#0072B2", marker=".", markersize=3)
+        later = trace["elbo"].iloc[len(trace) // 4 :]
+        if np.isfinite(later).sum() > 1 and later.max() > later.min():
+            margin = 0.08 * (later.max() - later.min())
+            axes.set_ylim(later.min() - margin, later.max() + margin)
+        axes.set_xlabel("iteration")
+        axes.set_ylabel("ELBO")
+        if moving := unsettled(posterior):
+            axes.set_title(moving, color="#B00020", fontsize=7.5)
+    return figure
+
+
+def plot(
+    posterior: Posterior, X: npt.ArrayLike | pd.DataFrame | None = None, *, along: str | None = None
+) -> Figure:
+    """Draw predictions along one input: the mean with ±2 standard deviations, or the class probabilities.
+
+    Args:
+        posterior: the posterior.
+        X: inputs [t, D] to predict at, in any order; by default 200 rows along the input, within 2.5 standard
+            deviations of its mean, with the other inputs at their means.
+        along: name of the input on the horizontal axis; the first one by default.
+
+    Raises:
+        UserError: for an unknown input, and as `Posterior.predict`.
+    """
+    features = posterior.facts.features
+    name = features[0] if along is None else along
+    if name not in features:
+        raise UserError(f"the posterior has no input {name!r}; it has {', '.join(features)}")
+    position = features.index(name)
+    if X is None:
+        X = np.repeat(posterior.x_mean[None], 200, axis=0)
+        X[:, position] += posterior.x_scale[position] * np.linspace(-2.5, 2.5, 200)
+    inputs = X[name].to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)[:, position]
+    order = np.argsort(inputs)
+    predicted = posterior.predict(X).iloc[order]
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(4.0, 2.6), layout="constrained")
+        axes = figure.subplots()
+        if posterior.facts.class_labels is None:
+            axes.plot(inputs[order], predicted["mean"], color="#0072B2")
+            if "variance" in predicted:
+                sd = np.sqrt(predicted["variance"])
+                band = (predicted["mean"] - 2 * sd, predicted["mean"] + 2 * sd)
+                axes.fill_between(inputs[order], *band, color="#0072B2", alpha=0.2, linewidth=0)
+            axes.set_ylabel("y")
+        else:
+            for label in posterior.facts.class_labels:
+                axes.plot(inputs[order], predicted[f"p({label})"], label=label)
+            axes.set_ylim(0.0, 1.0)
+            axes.set_ylabel("probability")
+            axes.legend(frameon=False)
+        axes.set_xlabel(name)
+    return figure
+
+
+def _kernel_name(kernel: KernelConfig) -> str:
+    if kernel.parts:
+        return f"{kernel.name}({', '.join(map(_kernel_name, kernel.parts))})"
+    return kernel.name
+
+
+def _inducing_count(posterior: Posterior) -> int | None:
+    """Return M, or None if the method has two bases."""
+    if posterior.method.basis == "decoupled":
+        return None
+    basis = posterior.theta.inducing
+    return len(basis[0] if isinstance(basis, tuple) else basis)

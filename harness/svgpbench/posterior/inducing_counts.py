@@ -1,0 +1,125 @@
+"""How many inducing points are enough: fits with a rising number M, and bounds on what more could add."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any, Final
+
+import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from svgpbench.errors import UnsettledWarning, UserError
+from svgpbench.output.panel import STYLE
+from svgpbench.posterior.evidence_bounds import evidence_bounds
+from svgpbench.posterior.fit import Named, fit
+
+COUNTS: Final = (10, 20, 50, 100, 200)
+
+ENOUGH: Final = 0.01
+"""Nats per row that more inducing points may add where their number is enough."""
+
+COLLAPSED: Final[Mapping[str, Any]] = {
+    "method": "sgpr",
+    "training": {"optimiser": "l-bfgs", "em_iterations": 20, "m_steps": 15},
+}
+"""Arguments of a fit with Gaussian noise: with the best q(u) at every θ, only θ and Z are learned."""
+
+
+def compare_inducing_counts(
+    X: npt.ArrayLike | pd.DataFrame,
+    y: npt.ArrayLike,
+    counts: Sequence[int] = COUNTS,
+    *,
+    likelihood: Named = "gaussian",
+    **arguments: Any,
+) -> pd.DataFrame:
+    """Fit with each number of inducing points, and bound what more of them could add.
+
+    With Gaussian noise the fits are SGPR by L-BFGS unless `arguments` say otherwise.
+
+    Args:
+        X: inputs [n, D].
+        y: targets [n].
+        counts: numbers M of inducing points, in any order; those above n are left out.
+        likelihood: name, or the table of an experiment file.
+        **arguments: further arguments of `fit`, but for `inducing`.
+
+    Returns:
+        One row per M, rising: `inducing`; `bound`; its `gain` over the previous row, in nats per row of the
+        data; `upper_bound` on log p(y) at the fit's θ, NaN unless the noise is Gaussian; `missing`, the most
+        that more points could add to `bound` at the θ of the largest M, in nats per row of the data;
+        `enough`, whether that is at most 0.01; `seconds`; `warning`, how the bound still moved. Without
+        an upper bound `missing` is the distance to the bound of the largest M, which more points may exceed.
+
+    Raises:
+        UserError: as `fit`, and if no count is left.
+    """
+    n = len(np.asarray(y))
+    tried = sorted({count for count in counts if count <= n})
+    if not tried:
+        raise UserError(f"no count of inducing points is at most the {n} rows of the table")
+    gaussian = (likelihood if isinstance(likelihood, str) else likelihood.get("name")) == "gaussian"
+    settings = (dict(COLLAPSED) if gaussian else {}) | arguments
+    rows = []
+    for count in tried:
+        start = perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnsettledWarning)  # a column of the table says it
+            posterior = fit(X, y, likelihood=likelihood, inducing=count, **settings)
+        bounds = evidence_bounds(posterior, X, y) if gaussian else None
+        rows.append(
+            {
+                "inducing": count,
+                "bound": bounds.lower if bounds else posterior.elbo,
+                "upper_bound": bounds.upper if bounds else np.nan,
+                "seconds": perf_counter() - start,
+                "warning": posterior.unsettled,
+            }
+        )
+    table = pd.DataFrame(rows)
+    best = table["upper_bound" if gaussian else "bound"].iloc[-1]
+    missing = np.maximum(best - table["bound"], 0.0) / n
+    table.insert(2, "gain", table["bound"].diff() / n)
+    table.insert(4, "missing", missing)
+    table.insert(5, "enough", missing <= ENOUGH)
+    return table
+
+
+def answer(table: pd.DataFrame) -> str:
+    """Return in one sentence how many points are enough, by a table of `compare_inducing_counts`."""
+    largest, needed = table.iloc[-1], table[table["enough"]]
+    first = needed.iloc[0] if len(needed) else largest
+    M, missing = first["inducing"], f"{first['missing']:.2g} nats per row"
+    if np.isnan(largest["upper_bound"]):
+        uncertain = "Without Gaussian noise there is no upper bound, so no number is certified."
+        if largest["inducing"] == M:
+            return f"The bound still grows up to M = {M}; try more. {uncertain}"
+        return f"M = {M} is within {missing} of the bound at M = {largest['inducing']}. {uncertain}"
+    at_largest = f"at the hyperparameters of M = {largest['inducing']}"
+    if needed.empty:
+        gain = "" if np.isnan(largest["gain"]) else f" The last ones added {largest['gain']:.2g}."
+        return f"No M is certified: {at_largest} more points could add up to {missing}.{gain}"
+    return f"M = {M} is enough: {at_largest} log p(y) of the exact GP is at most {missing} above its bound."
+
+
+def draw(table: pd.DataFrame, n: int) -> Figure:
+    """Draw the bounds per row against the number of inducing points, of a table and its number of rows."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(4.0, 2.8), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(table["inducing"], table["bound"] / n, color="#0072B2", marker=".", label="bound")
+        if table["upper_bound"].notna().any():
+            upper = table["upper_bound"] / n
+            axes.plot(table["inducing"], upper, color="#D55E00", marker=".", label="upper bound")
+        axes.set_xscale("log")
+        axes.set_xticks(table["inducing"], [str(count) for count in table["inducing"]])
+        axes.minorticks_off()
+        axes.set_xlabel("inducing points M")
+        axes.set_ylabel("nats per row")
+        axes.legend(frameon=False)
+    return figure

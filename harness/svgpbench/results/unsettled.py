@@ -1,0 +1,69 @@
+"""Runs whose bound still moved at their end, which tables, figures and commands must not hide."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from svgpbench.results.records import Record
+from svgpbench.stats.convergence import BoundTrace, bound_trace
+from svgpbench.stats.measures import MEASURES
+
+MOST_NAMED = 5
+"""Most methods that a note names."""
+
+LONGER = "train longer, lower m_rate, or use the optimiser l-bfgs (full batch)"
+"""Advice on runs whose bound has not settled."""
+
+
+def bound_trace_of(record: Record) -> BoundTrace:
+    """Return the bound of a record, smoothed if it is of minibatches, with its region."""
+    training, rows = record.config.training, record.data.get("n_train")
+    covered = training.rows or (rows if isinstance(rows, int) else 0)
+    batches = training.kind == "online" or (training.batch_size or covered) < covered
+    trace = bound_trace(record.trace.get("iteration", ()), record.trace.get("elbo", ()), batches)
+    return trace._replace(region=MEASURES["elbo"].region_at(0.0, covered))
+
+
+def unsettled(record: Record) -> str:
+    """Return how the bound of an `ok` run moved in its last quarter; empty if it had settled."""
+    return bound_trace_of(record).unsettled if record.status == "ok" else ""
+
+
+def unsettled_note(records: Sequence[Record]) -> str:
+    """Return one note on the methods whose bound still moved at the end of a run; empty if none did.
+
+    Methods are named by the share of their region that the bound moved, the largest first. Perturbed
+    replicas are left out.
+    """
+    moves: dict[tuple[str, str], list[BoundTrace]] = defaultdict(list)
+    runs: dict[tuple[str, str], int] = defaultdict(int)
+    for record in records:
+        if record.config.perturbation or record.status != "ok":
+            continue
+        key = (record.config.method.title, record.config.data.title)
+        runs[key] += 1
+        trace = bound_trace_of(record)
+        if trace.unsettled:
+            moves[key].append(trace)
+    if not moves:
+        return ""
+
+    worst = {key: max(traces, key=_move) for key, traces in moves.items()}
+    order = sorted(worst, key=lambda key: -_move(worst[key]))
+    named = [
+        f"{method} on {data} ({len(moves[method, data])} of {runs[method, data]} runs: "
+        f"{worst[method, data].unsettled})"
+        for method, data in order[:MOST_NAMED]
+    ]
+    if len(order) > MOST_NAMED:
+        named.append(f"and {len(order) - MOST_NAMED} more")
+    return f"NOT SETTLED, {'; '.join(named)}; {LONGER}"
+
+
+def _move(trace: BoundTrace) -> float:
+    """Return by how many regions the bound moved."""
+    last_step = abs(float(np.diff(trace.bound[-2:])[0]))
+    return float(np.nanmax([trace.rise, trace.fall, last_step])) / max(trace.region, 1e-300)

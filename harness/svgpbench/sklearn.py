@@ -1,0 +1,177 @@
+"""scikit-learn estimators over `svgpbench.api.fit`: `SVGPRegressor` and `SVGPClassifier`.
+
+They need the extra `svgpbench[sklearn]`. Both take the arguments of `fit` as parameters, so that pipelines,
+`cross_val_score` and `GridSearchCV` work on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from svgpbench.posterior import Posterior, fit
+from svgpbench.posterior.fit import Named
+
+Floats = npt.NDArray[np.float64]
+
+
+class _SVGP(BaseEstimator):
+    """Parameters and training that the regressor and the classifier share."""
+
+    posterior_: Posterior
+
+    def __init__(
+        self,
+        *,
+        method: Named = "t-svgp",
+        likelihood: Named | None = None,
+        kernel: Named = "matern52",
+        inducing: int | Mapping[str, Any] = 50,
+        training: Mapping[str, Any] | None = None,
+        backend: str = "numpy",
+        device: str = "cpu",
+        threads: int = 1,
+        jitter: float = 1e-6,
+        random_state: int = 0,
+    ) -> None:
+        self.method = method
+        self.likelihood = likelihood
+        self.kernel = kernel
+        self.inducing = inducing
+        self.training = training
+        self.backend = backend
+        self.device = device
+        self.threads = threads
+        self.jitter = jitter
+        self.random_state = random_state
+
+    def _train(self, X: Floats, y: npt.NDArray[Any], likelihood: Named) -> None:
+        inducing = self.inducing
+        if isinstance(inducing, int | np.integer):
+            inducing = min(int(inducing), len(np.unique(X, axis=0)))
+        self.posterior_ = fit(
+            X,
+            y,
+            method=self.method,
+            likelihood=self.likelihood or likelihood,
+            kernel=self.kernel,
+            inducing=inducing,
+            training=self.training,
+            backend=self.backend,
+            device=self.device,
+            threads=self.threads,
+            jitter=self.jitter,
+            seed=self.random_state,
+        )
+
+    def _inputs(self, X: npt.ArrayLike) -> Floats:
+        check_is_fitted(self)
+        rows: Floats = validate_data(self, X, reset=False, dtype=np.float64)
+        return rows
+
+
+class SVGPRegressor(RegressorMixin, _SVGP):
+    """A sparse variational Gaussian process for regression, with Gaussian noise by default.
+
+    Args:
+        method: name, or `{"name": …, "options": {…}}`.
+        likelihood: name, or the table of an experiment file; None chooses one for the targets.
+        kernel: name, or the table of an experiment file.
+        inducing: number of inducing inputs, at most one per distinct row; or the table of an experiment file.
+        training: table of an experiment file, such as `{"em_iterations": 50}`.
+        backend: `numpy`, `jax`, `torch:compile`, …
+        device: cpu or cuda.
+        threads: number of threads of the training.
+        jitter: added to the diagonal of K(Z, Z).
+        random_state: seed of the initial values and the minibatches.
+
+    Attributes:
+        posterior_: the `Posterior` of the last fit.
+        n_features_in_: number D of inputs.
+
+    Examples:
+        >>> import numpy as np
+        >>> from svgpbench.sklearn import SVGPRegressor
+        >>> X = np.linspace(0.0, 1.0, 40)[:, None]
+        >>> y = np.sin(6.0 * X[:, 0])
+        >>> model = SVGPRegressor(inducing=10).fit(X, y)
+        >>> bool(model.score(X, y) > 0.99)
+        True
+    """
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Train on all rows of X [n, D] and y [n].
+
+        Raises `ValueError` (`UserError`) if the model cannot be trained or the training fails.
+        """
+        rows, targets = validate_data(
+            self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
+        )
+        self._train(rows, np.asarray(targets, dtype=np.float64), "gaussian")
+        return self
+
+    def predict(self, X: npt.ArrayLike, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
+        """Return the mean of p(y) at X [t, D], and its standard deviation if `return_std`; each [t].
+
+        Raises `ValueError` if the standard deviation is wanted of a p(y) that is not Gaussian.
+        """
+        rows = self._inputs(X)
+        predicted = self.posterior_.predict(rows)
+        mean: Floats = predicted["mean"].to_numpy()
+        if not return_std:
+            return mean
+        if "variance" not in predicted:
+            raise ValueError(
+                f"likelihood {self.posterior_.facts.likelihood.name!r} has no Gaussian p(y): "
+                "there is no standard deviation to return"
+            )
+        return mean, np.sqrt(predicted["variance"].to_numpy())
+
+
+class SVGPClassifier(ClassifierMixin, _SVGP):
+    """A sparse variational Gaussian process for classification.
+
+    Two classes have the likelihood `bernoulli-probit` by default, more have `softmax`. The
+    parameters are those of `SVGPRegressor`.
+
+    Attributes:
+        posterior_: the `Posterior` of the last fit.
+        classes_: the labels, sorted.
+        n_features_in_: number D of inputs.
+    """
+
+    classes_: npt.NDArray[Any]
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Train on all rows of X [n, D] and labels y [n].
+
+        Raises `ValueError` (`UserError`) for fewer than two classes, if the model cannot be trained, or if
+        the training fails.
+        """
+        rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(labels)
+        self.classes_, numbers = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y holds 1 class, {self.classes_[0]!r}; give two classes or more")
+        self._train(rows, numbers, "bernoulli-probit" if len(self.classes_) == 2 else "softmax")
+        return self
+
+    def predict_proba(self, X: npt.ArrayLike) -> Floats:
+        """Return the probability of each class at X [t, D], as [t, number of classes]."""
+        rows = self._inputs(X)
+        predicted = self.posterior_.predict(rows)
+        columns = [f"p({number})" for number in range(len(self.classes_))]
+        p: Floats = predicted[columns].to_numpy()
+        return p
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Return the most probable class at X [t, D], as [t]."""
+        p = self.predict_proba(X)
+        labels: npt.NDArray[Any] = self.classes_[np.argmax(p, axis=1)]
+        return labels

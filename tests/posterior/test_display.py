@@ -1,0 +1,95 @@
+"""A posterior says in one line and in a short HTML table what it is; its plots show what it predicts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from small_fits import QUICK, classes, regression
+
+from svgpbench.api import Posterior, UserError, fit
+from svgpbench.errors import UnsettledWarning
+
+
+def test_text_is_one_line(regressed: Posterior) -> None:
+    rise = regressed.unsettled
+    assert rise.startswith("the bound rose by ")
+    assert repr(regressed) == (
+        "<Posterior t-svgp, gaussian, matern52, n=80, D=2, M=12, "
+        f"ELBO {regressed.elbo:.6g}, {rise}>"
+    )
+
+
+def test_html_has_the_curve_of_the_bound_and_escapes_names() -> None:
+    X, y = regression()
+    posterior = fit(X.rename(columns={"left": "<b>"}), y, inducing=5, training=QUICK)
+    text = posterior._repr_html_()
+    assert "<svg" in text
+    assert "lengthscale &lt;b&gt;" in text
+    assert "<b>&" not in text
+    assert len(text) < 3000
+
+
+def test_hyperparameters_are_in_the_units_of_the_table() -> None:
+    X, y = regression()
+    small = fit(X, y, inducing=12, training=QUICK).hyperparameters()
+    large = fit(X * [10.0, 1.0], y * 3.0, inducing=12, training=QUICK).hyperparameters()
+    assert small["parameter"].tolist() == [
+        *("variance", "lengthscale", "lengthscale", "noise_variance")
+    ]
+    assert small["input"].tolist() == ["", "left", "right", ""]
+    ratio = (large["value"] / small["value"]).tolist()
+    assert ratio == pytest.approx([9.0, 10.0, 1.0, 9.0], rel=1e-6)
+
+
+def test_parts_of_a_product_share_one_unit() -> None:
+    X, y = regression()
+    parts = [{"name": "se", "ard": False}, {"name": "matern32"}]
+    for name, unit in (("sum", 25.0), ("product", 1.0)):
+        kernel = {"name": name, "parts": parts}
+        one, five = (
+            fit(X, scale * y, kernel=kernel, inducing=8, training=QUICK).hyperparameters()
+            for scale in (1.0, 5.0)
+        )
+        variances = one["parameter"].isin(["se 1 variance", "matern32 2 variance"])
+        ratio = (five["value"] / one["value"])[variances].tolist()
+        assert ratio == pytest.approx([25.0, unit], rel=1e-6)
+
+
+def test_a_fit_whose_bound_still_moves_warns() -> None:
+    X, y = regression()
+    with pytest.warns(UnsettledWarning, match=r"the bound rose by .*; give training more"):
+        fit(X, y, inducing=5, training=QUICK)
+
+
+def test_plots_show_mean_and_band_and_probabilities(
+    regressed: Posterior, classified: Posterior
+) -> None:
+    X, _ = regression()
+    axes = regressed.plot(X, along="right").axes[0]
+    (line,) = axes.lines
+    order = np.argsort(X["right"].to_numpy())
+    assert line.get_xdata() == pytest.approx(X["right"].to_numpy()[order])
+    predicted = regressed.predict(X)
+    assert line.get_ydata() == pytest.approx(predicted["mean"].to_numpy()[order])
+    upper = axes.collections[0].get_paths()[0].vertices[:, 1].max()
+    assert upper == pytest.approx((predicted["mean"] + 2 * predicted["variance"] ** 0.5).max())
+    lines = classified.plot().axes[0].lines
+    assert [line.get_label() for line in lines] == ["ash", "elm", "oak"]
+    assert sum(line.get_ydata() for line in lines) == pytest.approx(np.ones(200))
+    trace = regressed.plot_trace().axes[0]
+    assert trace.lines[0].get_ydata() == pytest.approx(regressed.trace["elbo"].to_numpy())
+    assert trace.get_title() == regressed.unsettled
+
+
+def test_an_unknown_input_is_refused(regressed: Posterior) -> None:
+    with pytest.raises(UserError, match="the posterior has no input 'up'; it has left, right"):
+        regressed.plot(along="up")
+
+
+def test_fits_share_one_process_and_do_not_remember() -> None:
+    X, y = classes()
+    first = fit(X, y, likelihood="softmax", inducing=5, training=QUICK)
+    with pytest.raises(UserError):
+        fit(X, y, likelihood="softmax", inducing=91, training=QUICK)
+    again = fit(X, y, likelihood="softmax", inducing=5, training=QUICK)
+    assert first.trace.drop(columns="seconds").equals(again.trace.drop(columns="seconds"))

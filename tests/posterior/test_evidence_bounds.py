@@ -1,0 +1,115 @@
+"""Bounds on log p(y): dense algebra beside them, log p(y) between them, and none where there is none."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from small_fits import QUICK, classes, regression
+
+from svgpbench.api import (
+    Posterior,
+    UserError,
+    compare_inducing_counts,
+    evidence_bounds,
+    fit,
+)
+from svgpbench.kernels.kernels import Matern52
+from svgpbench.plugins import load_backend
+from svgpbench.posterior.inducing_counts import answer
+
+
+def dense(posterior: Posterior) -> tuple[float, float, float, float]:
+    """Titsias's lower bound, log p(y), the upper bound and Titsias's, by n × n algebra."""
+    X, y = regression()
+    x = (X.to_numpy() - posterior.x_mean) / posterior.x_scale
+    targets = (y.to_numpy() - posterior.facts.y_mean) / posterior.facts.y_scale
+    ops, theta = load_backend("numpy"), posterior.theta
+    Z, noise = theta.inducing, float(theta.likelihood.noise_variance)
+
+    def k(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return np.asarray(Matern52().cross(ops, theta.kernel, A, B))[0]
+
+    K, Kzx = k(x, x), k(Z, x)
+    Q = Kzx.T @ np.linalg.solve(k(Z, Z) + posterior.facts.jitter * np.eye(len(Z)), Kzx)
+    rest = np.trace(K - Q)
+    identity = np.eye(len(x))
+    lower = multivariate_normal.logpdf(targets, cov=Q + noise * identity) - rest / (2 * noise)
+    exact = multivariate_normal.logpdf(targets, cov=K + noise * identity)
+    log_determinant = np.linalg.slogdet(2 * np.pi * (Q + noise * identity))[1]
+    v = np.linalg.solve(Q + noise * identity, targets)
+    ours = 2 * v @ targets - v @ (K + noise * identity) @ v
+    titsias = targets @ np.linalg.solve(Q + (noise + rest) * identity, targets)
+    upper, titsias = (-0.5 * (log_determinant + quadratic) for quadratic in (ours, titsias))
+    return lower, exact, upper, titsias
+
+
+@pytest.mark.parametrize("chunk", [1000, 7])
+def test_bounds_are_those_of_dense_algebra(
+    regressed: Posterior, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr("svgpbench.posterior.posterior.EVALUATION_ROWS", chunk)
+    bounds = evidence_bounds(regressed, *regression())
+    lower, exact, upper, titsias = dense(regressed)
+    assert bounds == pytest.approx((lower, upper, titsias, 80), rel=1e-9)
+    assert regressed.elbo - 1e-9 <= bounds.lower < exact < bounds.upper < titsias
+    assert bounds.gap_per_row == pytest.approx((upper - lower) / 80)
+
+
+def test_many_rows_have_the_bound_of_titsias_alone(
+    regressed: Posterior, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["svgpbench.posterior.evidence_bounds"]
+    monkeypatch.setattr(module, "MOST_ROWS", 79)
+    bounds = evidence_bounds(regressed, *regression())
+    assert bounds.upper == bounds.titsias_2014
+
+
+def test_bounds_meet_where_every_row_is_an_inducing_input() -> None:
+    X, y = regression(30)
+    settings = {"em_iterations": 1, "m_steps": 0}
+    posterior = fit(X, y, method="sgpr", inducing=30, training=settings, jitter=1e-10)
+    assert evidence_bounds(posterior, X, y).gap_per_row == pytest.approx(0.0, abs=1e-7)
+
+
+def test_what_has_no_bounds_is_refused(classified: Posterior) -> None:
+    with pytest.raises(UserError, match="need Gaussian noise; the likelihood is 'softmax'"):
+        evidence_bounds(classified, *classes())
+    X, y = regression()
+    two = fit(X, y, method="orth", inducing={"count": 5, "gamma": 5}, training=QUICK)
+    with pytest.raises(UserError, match="'orth' does not have one set of inducing inputs"):
+        evidence_bounds(two, X, y)
+    with pytest.raises(UserError, match=r"y has shape \(79,\) for 80 rows"):
+        evidence_bounds(fit(X, y, inducing=5, training=QUICK), X, y[1:])
+
+
+def test_a_table_of_counts_certifies_the_smallest_that_is_enough() -> None:
+    X, y = regression()
+    y = y + 3.0 * np.random.default_rng(2).normal(size=len(y))
+    table = compare_inducing_counts(X, y, [40, 4, 12, 500])
+    assert table["inducing"].tolist() == [4, 12, 40]
+    best = table["upper_bound"].iloc[-1]
+    assert table["missing"].tolist() == pytest.approx(((best - table["bound"]) / 80).tolist())
+    assert table["enough"].tolist() == (table["missing"] <= 0.01).tolist() == [False, True, True]
+    assert answer(table).startswith("M = 12 is enough: at the hyperparameters of M = 40 log p(y)")
+    alone = compare_inducing_counts(X, y, [4])
+    assert answer(alone).startswith("No M is certified: at the hyperparameters of M = 4 more")
+
+
+def test_without_gaussian_noise_nothing_is_certified() -> None:
+    X, y = classes()
+    table = compare_inducing_counts(
+        X, y == "ash", [2, 20, 40], likelihood="bernoulli-probit", training=QUICK
+    )
+    assert table["upper_bound"].isna().all()
+    assert table["warning"].str.startswith("the bound rose").all()
+    assert table["missing"].iloc[-1] == 0.0
+    assert "so no number is certified" in answer(table)
+    assert answer(table[:1]).startswith("The bound still grows up to M = 2; try more.")
+
+
+def test_counts_above_the_rows_are_refused() -> None:
+    with pytest.raises(UserError, match="no count of inducing points is at most the 80 rows"):
+        compare_inducing_counts(*regression(), [81])

@@ -1,0 +1,63 @@
+"""The scikit-learn estimators pass its own checks and predict what `fit` predicts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+from small_fits import QUICK, classes, regression
+
+from svgpbench.api import fit
+from svgpbench.sklearn import SVGPClassifier, SVGPRegressor
+
+pytestmark = pytest.mark.filterwarnings("ignore::svgpbench.errors.UnsettledWarning")
+
+
+@pytest.mark.parametrize("estimator", [SVGPRegressor, SVGPClassifier])
+def test_scikit_learn_accepts_it(estimator: type) -> None:
+    check_estimator(estimator(inducing=10, training={"em_iterations": 3}), on_skip=None)
+
+
+def test_predictions_are_those_of_a_fit() -> None:
+    X, y = regression()
+    settings = {"kernel": "se", "inducing": 7, "training": QUICK, "jitter": 1e-5}
+    model = SVGPRegressor(method="q-svgp", random_state=3, **settings).fit(X, y)
+    expected = fit(X, y, method="q-svgp", seed=3, **settings).predict(X)
+    mean, sd = model.predict(X, return_std=True)
+    assert mean == pytest.approx(expected["mean"].to_numpy(), rel=1e-12)
+    assert sd == pytest.approx(np.sqrt(expected["variance"].to_numpy()), rel=1e-12)
+    assert model.predict(X) == pytest.approx(mean, rel=1e-12)
+
+
+def test_labels_come_back_as_they_were() -> None:
+    X, y = classes()
+    model = SVGPClassifier(inducing=10, training=QUICK).fit(X, y)
+    assert model.posterior_.facts.likelihood.name == "softmax"
+    assert model.classes_.tolist() == ["ash", "elm", "oak"]
+    expected = fit(X, y, likelihood="softmax", inducing=10, training=QUICK).predict(X)
+    p = expected[["p(ash)", "p(elm)", "p(oak)"]].to_numpy()
+    assert model.predict_proba(X) == pytest.approx(p, rel=1e-12)
+    assert model.predict(X).tolist() == expected["label"].tolist()
+    two = SVGPClassifier(inducing=10, training=QUICK).fit(X, y == "oak")
+    assert two.posterior_.facts.likelihood.name == "bernoulli-probit"
+    assert two.predict(X).dtype == bool
+
+
+def test_it_goes_into_pipelines_and_searches() -> None:
+    X, y = regression()
+    pipeline = make_pipeline(StandardScaler(), SVGPRegressor(inducing=10, training=QUICK))
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.5
+    search = GridSearchCV(SVGPRegressor(training=QUICK), {"inducing": [1, 12]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"inducing": 12}
+    assert clone(search.best_estimator_).get_params()["inducing"] == 12
+
+
+def test_a_deviation_that_does_not_exist_is_refused() -> None:
+    X, y = regression()
+    model = SVGPRegressor(likelihood="student-t", inducing=5, training=QUICK).fit(X, y)
+    with pytest.raises(ValueError, match="'student-t' has no Gaussian p\\(y\\)"):
+        model.predict(X, return_std=True)

@@ -1,0 +1,64 @@
+"""Runs whose bound still moved at their end are named, those that had settled are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hand_records import cell, record
+
+from svgpbench.results.records import Record
+from svgpbench.results.unsettled import LONGER, unsettled, unsettled_note
+
+ROWS = 90  # of a record by hand: the region of its bound is 0.09
+
+
+def run(method: str, bound: Sequence[float], *, data: str = "airfoil", **changes: Any) -> Record:
+    status = changes.pop("status", "ok")
+    trace = {"iteration": list(range(1, len(bound) + 1)), "elbo": list(bound)}
+    return record(cell(data, method, **changes), bound[-1], trace=trace, status=status)
+
+
+FLAT = [0.0, 50.0, 60.0, 60.0, 60.0, 60.0, 60.0, 60.08]
+RISES = [*FLAT[:-1], 60.1]
+FALLS = [*FLAT[:-2], 65.0, 61.0]
+
+
+@pytest.mark.parametrize(
+    ("bound", "text"),
+    [
+        (FLAT, ""),
+        (RISES, "the bound rose by 0.1 in the last quarter of the run"),
+        (FALLS, "the bound rose by 1 in the last quarter of the run"),
+        ([*FLAT[:-2], 65.0, 60.0], "the bound fell by 5 in the last quarter of the run"),
+        ([5.0, 7.0, 6.0], "the bound moved by -1 in the last evaluated iteration"),
+        ([5.0, 6.0, 6.0], ""),
+        ([5.0], ""),
+    ],
+)
+def test_a_run_has_settled_or_says_how_it_moved(bound: Sequence[float], text: str) -> None:
+    assert unsettled(run("A", bound)) == text
+    assert unsettled(run("A", bound, status="not_pd")) == ""
+
+
+def test_a_note_names_the_worst_first_and_counts_runs() -> None:
+    records = [
+        *(run("A", bound, fold=fold) for fold, bound in enumerate([FLAT, RISES, RISES])),
+        *(run("B", bound, fold=fold) for fold, bound in enumerate([FALLS, FLAT, FLAT])),
+        *(run("C", FLAT, fold=fold) for fold in range(3)),
+        run("C", FALLS, perturbation=1e-15),
+        run("C", FALLS, fold=3, status="timeout"),
+    ]
+    assert unsettled_note(records) == (
+        "NOT SETTLED, B on airfoil (1 of 3 runs: the bound rose by 1 in the last quarter of the run); "
+        "A on airfoil (2 of 3 runs: the bound rose by 0.1 in the last quarter of the run); "
+        + LONGER
+    )
+    assert unsettled_note(records[:1]) == ""
+
+
+def test_a_note_names_five_and_counts_the_others() -> None:
+    note = unsettled_note([run(str(number), RISES) for number in range(7)])
+    assert note.count(" on airfoil") == 5
+    assert "; and 2 more; " in note
