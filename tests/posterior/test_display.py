@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from small_fits import QUICK, classes, regression
@@ -93,3 +95,14 @@ def test_fits_share_one_process_and_do_not_remember() -> None:
         fit(X, y, likelihood="softmax", inducing=91, training=QUICK)
     again = fit(X, y, likelihood="softmax", inducing=5, training=QUICK)
     assert first.trace.drop(columns="seconds").equals(again.trace.drop(columns="seconds"))
+
+
+def test_another_kind_of_fit_has_a_process_of_its_own() -> None:
+    idle = sys.modules["svgpbench.posterior.fit"]._idle
+    workers = []
+    for threads in (2, 2, 1):
+        fit(*regression(), inducing=5, training=QUICK, threads=threads)
+        ((worker, _),) = idle
+        assert worker.kind.threads == threads
+        workers.append(worker)
+    assert workers[0] is workers[1] and not workers[1].alive
