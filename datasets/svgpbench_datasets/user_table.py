@@ -95,11 +95,13 @@ def load_user_table(
     if groups is not None:
         with _content(file) as (_, stream):
             table = open_table(stream, str(file), layout)
-            one = read_columns(
+            group_column = read_columns(
                 table, str(file), target=groups, features=columns.features[:1], labelled=True
             )
         where = f"{file}: groups {groups!r}"
-        ordered, group_labels = sorted_classes(one.y, one.labels, where, task="multiclass")
+        ordered, group_labels = sorted_classes(
+            group_column.y, group_column.labels, where, task="multiclass"
+        )
         numbers = ordered.astype(np.int64)
     return Dataset(
         name=file.stem if name is None else name,

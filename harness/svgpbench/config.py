@@ -13,7 +13,9 @@ from pydantic import (
     Field,
     FiniteFloat,
     PositiveInt,
+    SerializerFunctionWrapHandler,
     Tag,
+    model_serializer,
     model_validator,
 )
 
@@ -211,6 +213,10 @@ class TrainingConfig(Strict):
     learn: tuple[Learnable, ...] = LEARN
     joint: bool = False  # both steps of Adam at the same q and θ, from one batch
 
+    def uses_minibatches(self, rows: int) -> bool:
+        """Return True if a step sees fewer than the `rows` rows that train."""
+        return self.kind == "online" or (self.batch_size or rows) < rows
+
     @property
     def iterations(self) -> int:
         """Number of iterations of the run."""
@@ -251,6 +257,14 @@ class DataConfig(Strict):
     factors: Annotated[tuple[tuple[str, FiniteFloat], ...], BeforeValidator(_pairs)] = ()
     standardise_x: bool = True
     standardise_y: bool = True
+
+    @model_serializer(mode="wrap")
+    def _without_groups_that_are_none(self, serialise: SerializerFunctionWrapHandler) -> Any:
+        """Leave `groups` out if it is None, so that hashes and records stay what they were before it."""
+        fields = serialise(self)
+        if self.groups is None:
+            fields.pop("groups", None)
+        return fields
 
     @property
     def title(self) -> str:

@@ -59,7 +59,7 @@ def test_parts_of_a_product_share_one_unit() -> None:
 
 def test_a_fit_whose_bound_still_moves_warns() -> None:
     X, y = regression()
-    with pytest.warns(UnsettledWarning, match=r"the bound rose by .*; give training more"):
+    with pytest.warns(UnsettledWarning, match="the bound rose by .*; train longer"):
         fit(X, y, inducing=5, training=QUICK)
 
 

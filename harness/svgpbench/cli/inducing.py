@@ -10,7 +10,7 @@ import typer
 
 from svgpbench.cli.data.audit import TableTask, Task
 from svgpbench.cli.one_data_set import USUAL_LIKELIHOODS, one_data_set
-from svgpbench.cli.options import AsJson
+from svgpbench.cli.options import AsJson, KernelName
 from svgpbench.cli.printing import print_json, show, tell
 from svgpbench.experiments.cell import load_data
 from svgpbench.output.table import Column, Table, number
@@ -42,7 +42,7 @@ def inducing_command(
         str | None,
         typer.Option("--likelihood", help="Likelihood; the usual one of the task by default."),
     ] = None,
-    kernel: Annotated[str, typer.Option("--kernel", help="Kernel of the model.")] = "matern52",
+    kernel: KernelName = "matern52",
     backend: Annotated[
         str, typer.Option("--backend", metavar="NAME[:MODE]", help="Backend of the fits.")
     ] = "numpy",

@@ -35,9 +35,10 @@ def precompute(
 ) -> Iterator[PrecomputedResults]:
     """Start computing the claims `ids` and all `figures`, and yield functions that return the results.
 
-    One worker process per core is started, each with one thread. With one core or one computation, it runs
-    in this process when requested, and `on_done` is not called. Otherwise `on_done` is called, in another
-    thread, with the id of each computed claim and the name of each computed figure.
+    One worker process per core is started. With one core or one computation, it runs in this process when
+    requested, and `on_done` is not called. Otherwise `on_done` is called, in another thread, with the id of
+    each computed claim and the name of each computed figure. A computation has one BLAS thread, because its
+    matrices are small.
     """
     claims = [
         (paper.name, claim.id)
@@ -48,7 +49,8 @@ def precompute(
     figures = list(figures)
     jobs = min(len(usable_cores()), len(claims) + len(figures))
     if jobs < 2:
-        yield PrecomputedResults(compute, computed_frame)
+        with threadpool_limits(1):
+            yield PrecomputedResults(compute, computed_frame)
         return
     # spawned, not forked: this process has threads
     with ProcessPoolExecutor(jobs, get_context("spawn"), _begin) as pool:

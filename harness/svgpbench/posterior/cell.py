@@ -50,6 +50,7 @@ def _facts(
         functions=complete.inducing.functions,
         jitter=complete.jitter,
         seed=complete.seed,
+        minibatches=complete.training.uses_minibatches(len(ready.y_train)),
         n=len(ready.y_train),
         features=dataset.feature_names,
         class_labels=dataset.class_labels,

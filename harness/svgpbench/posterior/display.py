@@ -46,11 +46,12 @@ def unsettled(posterior: Posterior) -> str:
 
     It had settled if it rose and fell by at most the region of practical equivalence of the ELBO.
     """
-    trace = posterior.facts.trace
+    facts = posterior.facts
+    trace = facts.trace
     if not trace:
         return ""
-    bound = bound_trace(trace["iteration"], trace["elbo"], minibatches=False)
-    return bound._replace(region=MEASURES["elbo"].region_at(0.0, posterior.facts.n)).unsettled
+    bound = bound_trace(trace["iteration"], trace["elbo"], facts.minibatches)
+    return bound._replace(region=MEASURES["elbo"].region_at(0.0, facts.n)).unsettled
 
 
 def hyperparameters(posterior: Posterior) -> pd.DataFrame:

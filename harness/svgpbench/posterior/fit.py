@@ -28,15 +28,13 @@ from svgpbench.posterior.cell import posterior_path
 from svgpbench.posterior.given import finite, table_of, vector
 from svgpbench.posterior.kept import load_posterior
 from svgpbench.posterior.posterior import Posterior
+from svgpbench.results.unsettled import LONGER
 from svgpbench.runs.process import CellLimits, WorkerKind, WorkerProcess
 from svgpbench.runs.protocol import Request
 
 TARGET = "svgpbench.posterior.cell"
 TASKS = {"binary": "classification", "classes": "multiclass"}
 """Support of a likelihood → task of its table; regression for other supports."""
-
-LONGER = 'give training more em_iterations, a lower m_rate, or optimiser = "l-bfgs" (Gaussian, full batch)'
-"""Advice on a run whose bound has not settled."""
 
 Named: TypeAlias = str | Mapping[str, Any]
 """A name, or the corresponding table of an experiment file."""
@@ -126,13 +124,13 @@ def _trained(config: CellConfig, timeout: float | None) -> Posterior:
     worker, environment = _worker(WorkerKind.for_cell(config)), dict(os.environ)
     try:
         answer = worker.run(Request(config=config), CellLimits(timeout), threading.Event())
-        if answer.status == "ok":
-            _idle.append((worker, environment))
-    finally:
-        if (worker, environment) not in _idle:
-            _end(worker)
+    except BaseException:  # Ctrl-C too
+        _end(worker)
+        raise
     if answer.status != "ok":
+        _end(worker)
         raise UserError(f"the fit ended as {answer.status}: {answer.message}")
+    _idle.append((worker, environment))
     return load_posterior(posterior_path(config))
 
 

@@ -48,6 +48,7 @@ class TrainingFacts(Strict):
     class_labels: tuple[str, ...] | None = None  # class 0 first; None for regression
     y_mean: float = 0.0
     y_scale: float = 1.0
+    minibatches: bool = False  # whether the training took them
     trace: dict[str, list[Number]] = Field(default_factory=dict)
 
 
@@ -97,7 +98,7 @@ class Posterior:
 
     @property
     def unsettled(self) -> str:
-        """How the bound still moved at the end of the training; empty if it had settled."""
+        """Text on the bound's move at the end of the training; empty if it had settled."""
         return display.unsettled(self)
 
     def hyperparameters(self) -> pd.DataFrame:

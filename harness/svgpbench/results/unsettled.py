@@ -22,7 +22,7 @@ def bound_trace_of(record: Record) -> BoundTrace:
     """Return the bound of a record, smoothed if it is of minibatches, with its region."""
     training, rows = record.config.training, record.data.get("n_train")
     covered = training.rows or (rows if isinstance(rows, int) else 0)
-    batches = training.kind == "online" or (training.batch_size or covered) < covered
+    batches = training.uses_minibatches(covered)
     trace = bound_trace(record.trace.get("iteration", ()), record.trace.get("elbo", ()), batches)
     return trace._replace(region=MEASURES["elbo"].region_at(0.0, covered))
 

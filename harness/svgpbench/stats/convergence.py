@@ -73,7 +73,7 @@ class BoundTrace(NamedTuple):
 
     @property
     def unsettled(self) -> str:
-        """How the bound moved by more than the region in the last quarter; empty if it did not.
+        """Text on the bound's move by more than the region in the last quarter; empty if it had settled.
 
         The last step is taken where the quarter has fewer than two evaluations.
         """

@@ -89,8 +89,6 @@ class LearningPlan(Strict):
         for added_field in ("first_rows", "two_bases"):  # same digest as before these fields
             if not race[added_field]:
                 del race[added_field]
-        if race["data"]["groups"] is None:
-            del race["data"]["groups"]
         shared = self.model_dump(
             mode="json", include={"jitter", "checked_rows", "test_rows", "iterations"}
         )
