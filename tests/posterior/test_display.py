@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 
 import numpy as np
@@ -106,3 +107,16 @@ def test_another_kind_of_fit_has_a_process_of_its_own() -> None:
         assert worker.kind.threads == threads
         workers.append(worker)
     assert workers[0] is workers[1] and not workers[1].alive
+
+
+def test_a_bound_of_minibatches_is_smoothed_before_it_is_judged(regressed: Posterior) -> None:
+    X, y = regression()
+    assert not regressed.facts.minibatches
+    assert fit(X, y, inducing=5, training=QUICK | {"batch_size": 20}).facts.minibatches
+    bound = [100.0] * 100
+    bound[90] = 50.0  # one noisy evaluation
+    trace = {"iteration": list(range(1, 101)), "elbo": bound}
+    texts = {False: "the bound fell by 50 in the last quarter of the run", True: ""}
+    for minibatches, text in texts.items():
+        facts = regressed.facts.model_copy(update={"trace": trace, "minibatches": minibatches})
+        assert dataclasses.replace(regressed, facts=facts).unsettled == text
