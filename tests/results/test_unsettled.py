@@ -32,7 +32,7 @@ FALLS = [*FLAT[:-2], 65.0, 61.0]
         (RISES, "the bound rose by 0.1 in the last quarter of the run"),
         (FALLS, "the bound rose by 1 in the last quarter of the run"),
         ([*FLAT[:-2], 65.0, 60.0], "the bound fell by 5 in the last quarter of the run"),
-        ([5.0, 7.0, 6.0], "the bound moved by -1 in the last evaluated iteration"),
+        ([5.0, 7.0, 6.0], "the bound fell by 1 in the last quarter of the run"),
         ([5.0, 6.0, 6.0], ""),
         ([5.0], ""),
     ],
@@ -51,9 +51,8 @@ def test_a_note_names_the_worst_first_and_counts_runs() -> None:
         run("C", FALLS, fold=3, status="timeout"),
     ]
     assert unsettled_note(records) == (
-        "NOT SETTLED, B on airfoil (1 of 3 runs: the bound rose by 1 in the last quarter of the run); "
-        "A on airfoil (2 of 3 runs: the bound rose by 0.1 in the last quarter of the run); "
-        + LONGER
+        "NOT SETTLED, the bound still moved in the last quarter of the run: "
+        f"B on airfoil (rose by 1; 1 of 3 runs), A on airfoil (rose by 0.1; 2 of 3 runs); {LONGER}"
     )
     assert unsettled_note(records[:1]) == ""
 
@@ -61,4 +60,4 @@ def test_a_note_names_the_worst_first_and_counts_runs() -> None:
 def test_a_note_names_five_and_counts_the_others() -> None:
     note = unsettled_note([run(str(number), RISES) for number in range(7)])
     assert note.count(" on airfoil") == 5
-    assert "; and 2 more; " in note
+    assert ", and 2 more; " in note

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from svgpbench.config import KernelConfig
 from svgpbench.errors import UserError
 from svgpbench.output.panel import STYLE
+from svgpbench.results.unsettled import AT_THE_END
 from svgpbench.stats.convergence import bound_trace
 from svgpbench.stats.measures import MEASURES
 
@@ -51,7 +52,9 @@ def unsettled(posterior: Posterior) -> str:
     if not trace:
         return ""
     bound = bound_trace(trace["iteration"], trace["elbo"], facts.minibatches)
-    return bound._replace(region=MEASURES["elbo"].region_at(0.0, facts.n)).unsettled
+    region = MEASURES["elbo"].region_at(0.0, facts.n)
+    move = bound._replace(region=region).unsettled
+    return move and f"the bound {move} {AT_THE_END}"
 
 
 def hyperparameters(posterior: Posterior) -> pd.DataFrame:

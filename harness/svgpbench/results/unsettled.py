@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-
-import numpy as np
 
 from svgpbench.results.records import Record
 from svgpbench.stats.convergence import BoundTrace, bound_trace
@@ -13,6 +11,8 @@ from svgpbench.stats.measures import MEASURES
 
 MOST_NAMED = 5
 """Most methods that a note names."""
+
+AT_THE_END = "in the last quarter of the run"
 
 LONGER = "train longer, lower m_rate, or use the optimiser l-bfgs (full batch)"
 """Advice on runs whose bound has not settled."""
@@ -29,41 +29,40 @@ def bound_trace_of(record: Record) -> BoundTrace:
 
 def unsettled(record: Record) -> str:
     """Return how the bound of an `ok` run moved in its last quarter; empty if it had settled."""
-    return bound_trace_of(record).unsettled if record.status == "ok" else ""
+    move = bound_trace_of(record).unsettled if record.status == "ok" else ""
+    return move and f"the bound {move} {AT_THE_END}"
 
 
 def unsettled_note(records: Sequence[Record]) -> str:
     """Return one note on the methods whose bound still moved at the end of a run; empty if none did.
 
-    Methods are named by the share of their region that the bound moved, the largest first. Perturbed
-    replicas are left out.
+    The methods come in the order of their largest move, measured in regions of practical equivalence.
+    Perturbed replicas are left out.
     """
     moves: dict[tuple[str, str], list[BoundTrace]] = defaultdict(list)
-    runs: dict[tuple[str, str], int] = defaultdict(int)
+    runs: Counter[tuple[str, str]] = Counter()
     for record in records:
         if record.config.perturbation or record.status != "ok":
             continue
         key = (record.config.method.title, record.config.data.title)
         runs[key] += 1
         trace = bound_trace_of(record)
-        if trace.unsettled:
+        if trace.move:
             moves[key].append(trace)
     if not moves:
         return ""
-
-    worst = {key: max(traces, key=_move) for key, traces in moves.items()}
-    order = sorted(worst, key=lambda key: -_move(worst[key]))
+    largest = {key: max(traces, key=_regions) for key, traces in moves.items()}
+    order = sorted(largest, key=lambda key: -_regions(largest[key]))
     named = [
-        f"{method} on {data} ({len(moves[method, data])} of {runs[method, data]} runs: "
-        f"{worst[method, data].unsettled})"
+        f"{method} on {data} ({largest[method, data].unsettled}; {len(moves[method, data])} of "
+        f"{runs[method, data]} runs)"
         for method, data in order[:MOST_NAMED]
     ]
     if len(order) > MOST_NAMED:
         named.append(f"and {len(order) - MOST_NAMED} more")
-    return f"NOT SETTLED, {'; '.join(named)}; {LONGER}"
+    return f"NOT SETTLED, the bound still moved {AT_THE_END}: {', '.join(named)}; {LONGER}"
 
 
-def _move(trace: BoundTrace) -> float:
+def _regions(trace: BoundTrace) -> float:
     """Return by how many regions the bound moved."""
-    last_step = abs(float(np.diff(trace.bound[-2:])[0]))
-    return float(np.nanmax([trace.rise, trace.fall, last_step])) / max(trace.region, 1e-300)
+    return abs(trace.move) / max(trace.region, 1e-300)

@@ -60,32 +60,41 @@ class BoundTrace(NamedTuple):
 
         NaN if the quarter has fewer than two evaluations, or if its first or last one is not finite.
         """
-        last = self.last_quarter
-        if len(last) < 2 or not np.isfinite(last[[0, -1]]).all():
-            return math.nan
-        return float(last[-1] - last[0])
+        return _rise(self.last_quarter)
 
     @property
     def fall(self) -> float:
         """The largest drop of the bound below an earlier value of the last quarter."""
-        last = self.last_quarter[np.isfinite(self.last_quarter)]
-        return float(np.max(np.maximum.accumulate(last) - last, initial=0.0))
+        return _fall(self.last_quarter)
+
+    @property
+    def move(self) -> float:
+        """The rise or, negative, the fall at the end of the run if it exceeds the region; else 0.
+
+        The end is the last quarter, or the last two evaluations if the quarter has fewer.
+        """
+        end = self.last_quarter if len(self.last_quarter) > 1 else self.bound[-2:]
+        if _rise(end) > self.region:
+            return _rise(end)
+        return -_fall(end) if _fall(end) > self.region else 0.0
 
     @property
     def unsettled(self) -> str:
-        """Text on the bound's move by more than the region in the last quarter; empty if it had settled.
+        """Text on the move, such as `rose by 3`; empty if the bound had settled."""
+        if not self.move:
+            return ""
+        return f"{'rose' if self.move > 0 else 'fell'} by {abs(self.move):.3g}"
 
-        The last step is taken where the quarter has fewer than two evaluations.
-        """
-        if self.rise > self.region:
-            return f"the bound rose by {self.rise:.3g} in the last quarter of the run"
-        if self.fall > self.region:
-            return f"the bound fell by {self.fall:.3g} in the last quarter of the run"
-        if len(self.last_quarter) < 2 <= len(self.bound):
-            step = float(self.bound[-1] - self.bound[-2])
-            if not abs(step) <= self.region:
-                return f"the bound moved by {step:+.3g} in the last evaluated iteration"
-        return ""
+
+def _rise(bound: Floats) -> float:
+    if len(bound) < 2 or not np.isfinite(bound[[0, -1]]).all():
+        return math.nan
+    return float(bound[-1] - bound[0])
+
+
+def _fall(bound: Floats) -> float:
+    finite = bound[np.isfinite(bound)]
+    return float(np.max(np.maximum.accumulate(finite) - finite, initial=0.0))
 
 
 def bound_trace(
