@@ -24,6 +24,8 @@ os.environ.update(
         "JAX_COMPILATION_CACHE_DIR": str(Path(__file__).parents[1] / ".pytest_cache" / "jax"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        # compiling takes longer than what is compiled; `make check` runs optimised programs
+        "XLA_FLAGS": "--xla_backend_optimization_level=0",
     }
     | os.environ
 )
@@ -41,6 +43,9 @@ BACKENDS = ("numpy", "jax", "torch", "tensorflow")
 LONG = (
     "templates",
     "chaos",
+    "guides/test_add_a_backend.py",
+    "guides/test_add_a_likelihood.py",
+    "guides/test_add_a_method.py",
     "guides/test_check_what_was_added.py",
     "test_beside_another_package.py",
 )

@@ -112,7 +112,8 @@ class CountingOps:
         )
 
     def where(self, condition: Array, x: Array, y: Array) -> Array:
-        out = elementwise(condition, x, y, dtype=_common(x, y, self._dtype))
+        dtypes = (a.dtype for a in (x, y) if isinstance(a, ShapeArray))
+        out = elementwise(condition, x, y, dtype=next(dtypes, self._dtype))
         return attach(
             out,
             (x, lambda g: elementwise(condition, g, dtype=g.dtype)),
@@ -247,7 +248,3 @@ class CountingOps:
 
     def peak_memory(self) -> int | None:
         return self._ledger.peak
-
-
-def _common(x: Any, y: Any, default: np.dtype[Any]) -> np.dtype[Any]:
-    return next((a.dtype for a in (x, y) if isinstance(a, ShapeArray)), default)

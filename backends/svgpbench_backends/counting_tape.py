@@ -39,7 +39,10 @@ def reverse_pass(end: Node, seed: Any, starts: Sequence[Node]) -> list[Any | Non
 
 
 def _pull_back(node: Node, cotangents: dict[Node, Any], waiting: list[Node]) -> None:
-    """Add the cotangents of a node's inputs, and free what the node keeps."""
+    """Add the cotangents of a node's inputs, and free what the node keeps.
+
+    A function of its own, so that no cotangent outlives it: the peak of memory is counted.
+    """
     for parent, g in zip(node.parents, node.pull(cotangents.pop(node)), strict=True):
         if parent in cotangents:
             cotangents[parent] = cotangents[parent] + g

@@ -25,27 +25,21 @@ def _jax_environment(device: str, threads: int) -> dict[str, str]:
     }
 
 
-def _jax_cache(folder: str) -> dict[str, str]:
-    return {
-        "JAX_COMPILATION_CACHE_DIR": folder,
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    }
-
-
-def _jax_compilations(jax: Any, functions: Sequence[Callable[..., Any]]) -> int:
-    # JAX has no other count of a function's programs; an eager function has no cache
-    return sum(f._cache_size() for f in functions if hasattr(f, "_cache_size"))
-
-
 JAX = Framework(
     module="jax",
     install="svgpbench[jax]",
     distributions=("jax", "jaxlib"),
     environment=_jax_environment,
-    cache=_jax_cache,
+    cache=lambda folder: {
+        "JAX_COMPILATION_CACHE_DIR": folder,
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    },
     device=lambda jax: str(jax.default_backend()),
-    compilations=_jax_compilations,
+    # JAX has no other count of a function's programs; an eager function has no cache
+    compilations=lambda jax, functions: sum(
+        f._cache_size() for f in functions if hasattr(f, "_cache_size")
+    ),
     compiles_slowly=True,
 )
 
@@ -72,15 +66,6 @@ TORCH = Framework(
 )
 
 
-def _tensorflow_environment(device: str, threads: int) -> dict[str, str]:
-    return {
-        "TF_NUM_INTRAOP_THREADS": str(threads),
-        "TF_NUM_INTEROP_THREADS": str(threads),
-        "TF_FORCE_GPU_ALLOW_GROWTH": "true",
-        "TF_CPP_MIN_LOG_LEVEL": "2",
-    }
-
-
 def _pin_tensorflow(tensorflow: Any, threads: int) -> None:
     tensorflow.config.threading.set_intra_op_parallelism_threads(threads)
     tensorflow.config.threading.set_inter_op_parallelism_threads(threads)
@@ -95,7 +80,12 @@ TENSORFLOW = Framework(
     module="tensorflow",
     install="svgpbench[tensorflow]",
     distributions=("tensorflow", "tensorflow-cpu"),  # the same module under two names
-    environment=_tensorflow_environment,
+    environment=lambda device, threads: {
+        "TF_NUM_INTRAOP_THREADS": str(threads),
+        "TF_NUM_INTEROP_THREADS": str(threads),
+        "TF_FORCE_GPU_ALLOW_GROWTH": "true",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+    },
     pin=_pin_tensorflow,
     device=lambda tf: "cuda" if tf.config.list_physical_devices("GPU") else "cpu",
     compilations=_tensorflow_compilations,

@@ -39,7 +39,7 @@ class JaxOps:
                 f"backend 'jax' has no device {device!r} here; see `svgpbench doctor`"
             ) from error
 
-    def on(self, index: int) -> JaxOps:
+    def on_device(self, index: int) -> JaxOps:
         """Return this backend on device number `index`; raise `UserError` if there are fewer."""
         devices = jax.devices(self.device)
         if index >= len(devices):

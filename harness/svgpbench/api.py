@@ -157,13 +157,13 @@ def claims(*ids: str, paper: str | None = None, results: str | Path = RUNS) -> p
     judged = judged_claims(papers, Path(results), ids)
     return pd.DataFrame(
         {
-            "id": [one.claim.id for _, one in judged],
-            "paper": [of.name for of, _ in judged],
-            "claim": [one.claim.claim for _, one in judged],
-            "grade": [one.grade for _, one in judged],
-            "fidelity": [one.fidelity for _, one in judged],
-            "finding": [one.finding for _, one in judged],
-            "effect": [one.effect for _, one in judged],
-            "steadiness": [one.steady for _, one in judged],
+            "id": [verdict.claim.id for _, verdict in judged],
+            "paper": [source.name for source, _ in judged],
+            "claim": [verdict.claim.claim for _, verdict in judged],
+            "grade": [verdict.grade for _, verdict in judged],
+            "fidelity": [verdict.fidelity for _, verdict in judged],
+            "finding": [verdict.finding for _, verdict in judged],
+            "effect": [verdict.effect for _, verdict in judged],
+            "steadiness": [verdict.steady for _, verdict in judged],
         }
     )

@@ -160,7 +160,16 @@ class _Counted:
 
     def start(self) -> Session:
         """Return the method at a θ of shapes; nobody keeps it, so that peak memory has no part of it."""
-        raw = _theta(self.ops, self.method, self.model, self.size)
+        ops, size = self.ops, self.size
+        inducing: Any = ops.zeros((size.n if self.method.basis == "data" else size.M, size.D))
+        if size.gamma is not None:
+            inducing = Decoupled(ops.zeros((size.gamma, size.D)), inducing)
+        initial = self.model.likelihood.initial_parameters()
+        raw = Theta(
+            _parameters(ops, self.model.kernel, size.D),
+            tree_map(lambda _: ops.zeros(()), initial),
+            inducing,
+        )
         return session_at(
             self.ops,
             self.model,
@@ -191,7 +200,15 @@ class _Counted:
         if self.size.b is not None:
             return Phases(start, e_phase, m_phase, 0, 0)  # L-BFGS takes all rows
         if isinstance(self.method, SGPR):
-            return Phases(start, e_phase, m_phase, 0, self._flops(self._by_passes)[1])
+
+            def value_and_gradient() -> Tree:
+                """Compute SGPR's bound and its gradient by sums over all rows, as its trainer does."""
+                passes, batch = self._passes(), self._batch(self.size.n)
+                total = passes.sums(self.raw, self.steps.prior(self.raw), batch)
+                _, (_, cotangent) = passes.outer(self.raw, total)
+                return passes.pull(self.raw, batch, cotangent)
+
+            return Phases(start, e_phase, m_phase, 0, self._flops(value_and_gradient)[1])
         batch = self._batch(self.size.n)
         invariant, holds = self._flops(lambda: self.steps.invariant(self.raw, p, state))
         _, ties = self._flops(lambda: self.steps.tied(self.raw, invariant, batch.X))
@@ -202,13 +219,6 @@ class _Counted:
     def _flops(self, f: Callable[[], T]) -> tuple[T, int]:
         result, tally = self.ops.count(f)
         return result, Tally(*tally).flops
-
-    def _by_passes(self) -> Tree:
-        """Compute SGPR's bound and its gradient by sums over all rows, as its trainer does."""
-        passes, batch = self._passes(), self._batch(self.size.n)
-        total = passes.sums(self.raw, self.steps.prior(self.raw), batch)
-        _, (_, cotangent) = passes.outer(self.raw, total)
-        return passes.pull(self.raw, batch, cotangent)
 
     def _passes(self) -> Passes:
         assert isinstance(self.method, SGPR)
@@ -283,15 +293,6 @@ def _check(method: AnyMethod, model: Model, size: Size) -> None:
     if (method.basis == "decoupled") != (size.gamma is not None):
         verb = "needs" if method.basis == "decoupled" else "has no"
         raise UserError(f"method {method.name!r} {verb} gamma, a basis of the mean alone")
-
-
-def _theta(ops: Ops, method: AnyMethod, model: Model, size: Size) -> Theta:
-    """Return an unconstrained θ of shapes alone, so that no size takes memory."""
-    inducing: Any = ops.zeros((size.n if method.basis == "data" else size.M, size.D))
-    if size.gamma is not None:
-        inducing = Decoupled(ops.zeros((size.gamma, size.D)), inducing)
-    likelihood = tree_map(lambda _: ops.zeros(()), model.likelihood.initial_parameters())
-    return Theta(_parameters(ops, model.kernel, size.D), likelihood, inducing)
 
 
 def _parameters(ops: Ops, kernel: Kernel, D: int) -> Tree:

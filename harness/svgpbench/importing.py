@@ -43,7 +43,7 @@ _hanging: set[str] = (
 )  # modules whose import hangs and holds the import lock; a second import would wait for it
 
 
-def within(module: str, load: Callable[[], Any], seconds: float) -> Any:
+def import_in_time(module: str, load: Callable[[], Any], seconds: float) -> Any:
     """Return the result of `load`, which imports `module`.
 
     Raises the exception of `load`. Raises `HangsError` after `seconds`, or at once if an earlier import of

@@ -6,8 +6,9 @@ There is no random operation: the harness draws every random number with NumPy a
 This gives the same minibatches and initial values on every framework.
 
 Beside these functions, a method uses the operators `+ - * / @ **`, comparisons, `&` of two of them, and
-indexing with `...`, `None` and slices, which the arrays of every framework have. Names and signatures follow
-the Python array API standard where it has one.
+indexing with `...`, `None`, integers and slices, which the arrays of every framework have. An index names
+every axis or has `...`, as the Python array API standard asks: `x[0, ...]`, not `x[0]`. Names and signatures
+follow the standard where it has one.
 """
 
 from __future__ import annotations
@@ -40,22 +41,6 @@ class Capabilities:
     autodiff: bool = True  # False: `value_and_grad` raises `NoAutodiffError`
 
 
-def _no_variables(device: str, threads: int) -> dict[str, str]:
-    return {}
-
-
-def _no_cache(folder: str) -> dict[str, str]:
-    return {}
-
-
-def _no_threads(module: Any, threads: int) -> None:
-    """Do nothing: the environment variables of the worker are enough."""
-
-
-def _nothing_compiled(module: Any, functions: Sequence[Callable[..., Any]]) -> int:
-    return 0
-
-
 @dataclass(frozen=True)
 class Framework:
     """The framework of a backend: the entry point of the same name in `svgpbench.frameworks`.
@@ -66,15 +51,16 @@ class Framework:
     module: str  # name of the Python module
     install: str  # requirement for pip: "svgpbench[torch]"
     distributions: tuple[str, ...] = ()  # packages whose versions a record stores
-    environment: Callable[[str, int], dict[str, str]] = _no_variables
+    environment: Callable[[str, int], dict[str, str]] = lambda device, threads: {}
     """(device, threads) → environment variables of a worker, set before its interpreter starts."""
-    cache: Callable[[str], dict[str, str]] = _no_cache
+    cache: Callable[[str], dict[str, str]] = lambda folder: {}
     """Folder → environment variables that make processes share compiled programs in this folder."""
-    pin: Callable[[Any, int], None] = _no_threads
-    """Function that sets the number of threads of the imported module, before its first operation."""
+    pin: Callable[[Any, int], None] = lambda module, threads: None
+    """Function that sets the number of threads of the imported module, before its first operation. By default
+    it does nothing: the environment variables of the worker are enough."""
     device: Callable[[Any], str] = lambda module: "cpu"
     """Function that returns the best device that the imported module finds."""
-    compilations: Callable[[Any, Sequence[Callable[..., Any]]], int] = _nothing_compiled
+    compilations: Callable[[Any, Sequence[Callable[..., Any]]], int] = lambda module, functions: 0
     """(module, results of `Ops.jit`) → number of programs compiled for them so far, in any mode."""
     compiles_slowly: bool = False  # True: its work starts first, in processes of its own
 

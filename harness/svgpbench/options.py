@@ -35,7 +35,8 @@ def with_options(cls: type[T], what: str, given: Mapping[str, Any], taken: Itera
         if key not in forms:
             raise unknown(f"option of {what}:", key, forms)
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
-        if field.name in forms and field.name not in given and _required(field):
+        without = field.default is field.default_factory is dataclasses.MISSING
+        if without and field.name in forms and field.name not in given:
             raise UserError(f"{what} needs the option {field.name!r}")
     read = {key: _read(what, key, forms[key], value) for key, value in given.items()}
     try:
@@ -62,10 +63,6 @@ def _forms(cls: type) -> dict[str, TypeAdapter[Any]]:
     hints = get_type_hints(cls, include_extras=True)
     strict = ConfigDict(strict=True, allow_inf_nan=False)
     return {name: TypeAdapter(hints[name], config=strict) for name in option_names(cls)}
-
-
-def _required(field: dataclasses.Field[Any]) -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def check_option(cls: type, what: str, key: str, value: Any) -> None:

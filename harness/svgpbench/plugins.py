@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from svgpbench.errors import UserError, unknown
-from svgpbench.importing import FRAMEWORK_LIMIT_S, LIMIT_S, limit_s, within
+from svgpbench.importing import FRAMEWORK_LIMIT_S, LIMIT_S, import_in_time, limit_s
 from svgpbench.ops import Capabilities, Framework, Ops
 
 BACKENDS, METHODS, DATASETS = "svgpbench.backends", "svgpbench.methods", "svgpbench.datasets"
@@ -41,11 +41,7 @@ GROUPS = {
 
 def plugins(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name, without loading them."""
-    return _plugins(group, tuple(sys.path))
-
-
-def _plugins(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
-    return {name: points[0] for name, points in _claims(group, path).items()}
+    return {name: points[0] for name, points in _claims(group, tuple(sys.path)).items()}
 
 
 @functools.cache
@@ -83,17 +79,14 @@ def loaded() -> tuple[str, ...]:
 
 def place_in_a_plugin(error: BaseException) -> str:
     """Return `FILE:LINE` of the innermost call in another package's plugin; empty if there is none."""
-    homes = [home for _, module in _loaded_here.values() for home in _homes(module)]
+    homes: list[str] = []
+    for _, module in _loaded_here.values():
+        top = sys.modules.get(module.partition(".")[0])  # a package has folders, a module one file
+        homes += [*getattr(top, "__path__", ())] or [str(getattr(top, "__file__", None))]
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if any(Path(frame.filename).is_relative_to(home) for home in homes):
             return f"{Path(frame.filename).name}:{frame.lineno}"
     return ""
-
-
-def _homes(module: str) -> list[str]:
-    """Return the folders of the top-level package of a module, or its file if it is not a package."""
-    top = sys.modules.get(module.partition(".")[0])
-    return [*getattr(top, "__path__", ())] or [str(getattr(top, "__file__", None))]
 
 
 def is_ours(group: str, name: str) -> bool:
@@ -121,7 +114,7 @@ def _loaded(group: str, point: EntryPoint) -> Any:
     heavy = group == BACKENDS and point.name in frameworks()
     limit = limit_s(FRAMEWORK_LIMIT_S if heavy else LIMIT_S)
     try:
-        found = within(point.module, point.load, limit)
+        found = import_in_time(point.module, point.load, limit)
         why = _misfit(group, point.name, found)
     except UserError as error:
         raise UserError(f"{what} cannot be loaded: {error}") from error

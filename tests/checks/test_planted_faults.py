@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from svgpbench.checks.cases import Case, build_model, small_problem
+from svgpbench.checks.cases import MatrixCase, build_model, small_problem
 from svgpbench.checks.dense import dense_arrays
 from svgpbench.checks.evaluate import evaluate
 from svgpbench.checks.matrix import MatrixEntry, compare
@@ -50,7 +50,7 @@ def copy_of(module: ModuleType, folder: Path, old: str, new: str) -> ModuleType:
 
 
 def matrix(
-    case: Case, methods: dict[str, AnyMethod], model: Model | None = None
+    case: MatrixCase, methods: dict[str, AnyMethod], model: Model | None = None
 ) -> list[MatrixEntry]:
     """Entries of a case whose method is given for each backend."""
     model = model or build_model(case.likelihood, case.kernel)
@@ -262,7 +262,7 @@ LIKELIHOOD_FAULTS = {
 @pytest.mark.parametrize("fault", LIKELIHOOD_FAULTS)
 def test_a_fault_in_a_likelihood_turns_the_matrix_red(fault: str, tmp_path: Path) -> None:
     module, old, new, likelihood = LIKELIHOOD_FAULTS[fault]
-    case = Case("t-svgp tied-projected", likelihood, "se")
+    case = MatrixCase("t-svgp tied-projected", likelihood, "se")
     model, method = case.build()
     faulty = copy_of(module, tmp_path, old, new)
     if module is dual:
@@ -276,18 +276,18 @@ def test_a_fault_in_a_likelihood_turns_the_matrix_red(fault: str, tmp_path: Path
 
 @pytest.mark.parametrize("likelihood", sorted({f[3] for f in LIKELIHOOD_FAULTS.values()}))
 def test_a_sound_likelihood_stays_green(likelihood: str) -> None:
-    case = Case("t-svgp tied-projected", likelihood, "se")
+    case = MatrixCase("t-svgp tied-projected", likelihood, "se")
     _, method = case.build()
     assert not red(matrix(case, dict.fromkeys(("numpy", "torch"), method)))
 
 
-def case_of(name: str) -> Case:
+def case_of(name: str) -> MatrixCase:
     """A case of a method; Gaussian where the fault is in its noise, or where it takes nothing else."""
     gaussian = name in ("sgpr", "gpr", "t-vgp")
-    return Case(name, "gaussian" if gaussian else "bernoulli-logit", "matern52")
+    return MatrixCase(name, "gaussian" if gaussian else "bernoulli-logit", "matern52")
 
 
-def build(module: ModuleType, case: Case) -> AnyMethod:
+def build(module: ModuleType, case: MatrixCase) -> AnyMethod:
     """The case's method, its class taken from a module."""
     _, method = case.build()
     cls = getattr(module, type(method).__name__)
@@ -315,7 +315,7 @@ def test_an_unchanged_copy_stays_green(name: str, tmp_path: Path) -> None:
 
 
 def test_a_fault_of_one_backend_alone_turns_every_group_red(tmp_path: Path) -> None:
-    case = Case("t-svgp tied-projected", "gaussian", "se")
+    case = MatrixCase("t-svgp tied-projected", "gaussian", "se")
     module, old, new, _ = FAULTS["flipped sign of α"]
     _, sound = case.build()
     faulty = build(copy_of(module, tmp_path, old, new), case)
@@ -325,7 +325,7 @@ def test_a_fault_of_one_backend_alone_turns_every_group_red(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("named", "does"), [("tied", "tied-projected"), ("untied", "tied")])
 def test_a_tying_that_holds_the_wrong_thing_is_seen(named: str, does: str) -> None:
-    case = Case(f"t-svgp {named}", "gaussian", "matern32")
+    case = MatrixCase(f"t-svgp {named}", "gaussian", "matern32")
     wrong = build_method("t-svgp", {"tying": does})
     sound = build_method("t-svgp", {"tying": named})
     model = build_model(case.likelihood, case.kernel)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from shipped import SHIPPED_METHODS
@@ -15,16 +18,17 @@ from svgpbench.checks import (
     worker,
 )
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import Case, cases, small_problem
+from svgpbench.checks.cases import MatrixCase, cases, small_problem
 from svgpbench.checks.completeness import omissions
 from svgpbench.checks.dense import FAMILIES
 from svgpbench.checks.evaluate import Arrays
 from svgpbench.checks.identities import IDENTITIES
 from svgpbench.checks.matrix import FLOAT64, GROUPS, bound, compare, difference
 from svgpbench.config import BackendConfig
+from svgpbench.methods.collapsed import SGPR
 from svgpbench.plugins import load_backend
 
-CASE = Case("t-svgp tied-projected", "bernoulli-logit", "matern52")
+CASE = MatrixCase("t-svgp tied-projected", "bernoulli-logit", "matern52")
 
 
 def test_no_tolerance_is_looser_than_stated() -> None:
@@ -38,9 +42,9 @@ def test_no_tolerance_is_looser_than_stated() -> None:
     }
     assert all(bound(group, "float64", 1e9) == FLOAT64[group] for group in FLOAT64)
     assert bound("values", "float32") < 3.5e-5 and bound("m_trajectory", "float32") < 1.4e-4
-    strict = {10, 11, 12, 13, 14}
+    strict = {10, 11, 12, 13, 14, 15}
     assert {n: t for n, (_, t) in IDENTITIES.items()} == {
-        n: 1e-10 if n in strict else 1e-8 for n in range(1, 15)
+        n: 1e-10 if n in strict else 1e-8 for n in range(1, 16)
     }
     assert matrix.SMALLEST_SLOPE == 1e-3
     assert (rounding.PERTURBATION, rounding.REPLICAS, rounding.MARGIN) == (1e-15, 4, 10.0)
@@ -95,7 +99,7 @@ def test_a_backend_cannot_hand_in_what_another_computed(torch_arrays: Arrays) ->
 
 
 def test_a_float32_case_cannot_be_computed_in_float64(torch_arrays: Arrays) -> None:
-    single = Case(CASE.method, CASE.likelihood, CASE.kernel, "float32")
+    single = MatrixCase(CASE.method, CASE.likelihood, CASE.kernel, "float32")
     (line,) = omissions(BackendConfig(name="torch"), [single], torch_arrays)
     assert line.endswith("computed in float64")
 
@@ -152,6 +156,14 @@ def test_a_divergence_that_is_nan_breaks_identity_12(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Bench, "kl", lambda bench, state: float("nan"))
     worst = identities_of_bounds.divergence_is_positive(load_backend("numpy"), ())
     assert not worst <= IDENTITIES[12][1]
+
+
+@pytest.mark.parametrize("other", [SGPR.collapsed_bound, lambda *_: float("nan")])
+def test_an_upper_bound_that_is_none_breaks_identity_15(
+    monkeypatch: pytest.MonkeyPatch, other: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(SGPR, "upper_bound", other)
+    assert identities_of_bounds.evidence_is_between_bounds(load_backend("numpy"), ()) == np.inf
 
 
 def test_a_bound_that_is_nan_fails_the_identity_of_narrower_residuals(

@@ -11,6 +11,7 @@ import pytest
 from command_line import Cli
 
 import svgpbench
+from svgpbench.cli import commands
 from svgpbench.cli.commands import COMMANDS
 from svgpbench.likelihoods import likelihoods
 from svgpbench_datasets import REGISTRY
@@ -45,11 +46,30 @@ def test_a_command_waits_for_no_other_s_imports() -> None:
 
 
 def test_help_names_every_command_in_turn_and_each_has_its_own(cli: Cli) -> None:
-    lines = [line.split() for line in cli("--help").out.partition("Commands:")[2].splitlines()]
+    lines = [line.split() for line in cli("--help").out.partition("Start:")[2].splitlines()]
     assert [words[0] for words in lines if words and words[0] in COMMANDS] == list(COMMANDS)
     for name in COMMANDS:
         assert f"Usage: svgpbench {name} " in cli(name, "--help").out
     assert "--install-completion" not in cli("data", "--help").out
+
+
+@pytest.mark.parametrize("group", [(), ("data",)])
+def test_no_summary_is_cut_at_eighty_columns(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, group: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    out = cli(*group, "--help").out
+    assert "..." not in out.replace("[ARGS]...", "")
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    if not group:
+        assert {f"  {name:9}  {text}" for name, text in COMMANDS.items()} <= set(lines)
+
+
+def test_every_command_has_a_group() -> None:
+    files = Path(commands.__file__).parent.glob("*.py")
+    named = {path.stem for path in files if f"def {path.stem}_command(" in path.read_text("utf-8")}
+    assert named | {"data"} == set(COMMANDS)
 
 
 def test_a_mistyped_command_is_told_what_it_may_be(cli: Cli) -> None:

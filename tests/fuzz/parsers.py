@@ -33,8 +33,8 @@ from own_files import (
 )
 from table_files import TABLES
 
-from svgpbench.benchmarks.stability import records as survival_records
-from svgpbench.benchmarks.time_to_target import records as learning_records
+from svgpbench.benchmarks.stability.records import StabilityRecord
+from svgpbench.benchmarks.time_to_target.records import TrainingRecord
 from svgpbench.benchmarks.timing.report import SpeedReport
 from svgpbench.experiments import loading
 from svgpbench.papers import loading as papers
@@ -70,7 +70,6 @@ BESIDE: dict[str, tuple[str, ...]] = {
         "LearningPlan.evaluation_times",
         "Run.title",
         "Run.key",
-        "append",
     ),
     "survival records": (
         *(
@@ -81,9 +80,7 @@ BESIDE: dict[str, tuple[str, ...]] = {
         ),
         *(
             "StabilityRecord.bound_a_datum",
-            "stopped_short",
-            "append",
-            "append_line",
+            "StabilityRecord.stopped_short",
         ),
     ),
 }
@@ -173,7 +170,7 @@ def _parsers() -> Iterator[tuple[str, Parser]]:
         Parser(
             lines_writer("learning", LEARNING),
             lines_reader("learn"),
-            (learning_records, "_parsed"),
+            (TrainingRecord, "from_line"),
             (
                 "svgpbench.benchmarks.time_to_target.records",
                 "svgpbench.benchmarks.time_to_target.plan",
@@ -186,7 +183,7 @@ def _parsers() -> Iterator[tuple[str, Parser]]:
         Parser(
             lines_writer("survival", SURVIVAL),
             lines_reader("survive"),
-            (survival_records, "_parsed"),
+            (StabilityRecord, "from_line"),
             ("svgpbench.benchmarks.stability.records", "svgpbench.benchmarks.stability.plan"),
             0.02,
         ),

@@ -14,9 +14,9 @@ import pytest
 from command_files import command, lines_of, read_scaling, read_speed, scaling_record, speed_record
 from own_files import paper_files, some_records
 
-from svgpbench.benchmarks.stability import records as survival_records
-from svgpbench.benchmarks.time_to_target import records as learning_records
+from svgpbench.benchmarks.stability.records import read_stability
 from svgpbench.benchmarks.time_to_target.plan import read_plan
+from svgpbench.benchmarks.time_to_target.records import read_training
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
 from svgpbench.papers.loading import read_paper
@@ -171,12 +171,12 @@ def test_a_record_of_json_that_is_deep(tmp_path: Path) -> None:
     [
         (
             "learning",
-            learning_records.read,
+            read_training,
             ({"problem": []}, {"looks": [["1", 2, 3.0, None]]}, {"end": 7}, {"seed": "0"}),
         ),
         (
             "survival",
-            survival_records.read,
+            read_stability,
             ({"problem": {}}, {"step": "7"}, {"bounds": ["x"]}, {"end": []}, {"steps": None}),
         ),
     ],
@@ -196,7 +196,7 @@ def test_lines_of_another_form_are_passed_over(
 def test_lines_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     (tmp_path / "own.jsonl").mkdir()
     with pytest.raises(UserError, match=r"cannot read .*own\.jsonl: Is a directory"):
-        survival_records.read(tmp_path)
+        read_stability(tmp_path)
 
 
 def signed(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:

@@ -12,7 +12,7 @@ from finite_differences import gradient
 from scipy.integrate import quad
 
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import Problem, build_model, small_problem
+from svgpbench.checks.cases import SmallProblem, build_model, small_problem
 from svgpbench.checks.evaluate import step_by_step
 from svgpbench.checks.identities_of_bases import functions_without_width_are_points
 from svgpbench.checks.matrix import FLOAT64, difference
@@ -179,7 +179,7 @@ def test_other_kernels_refuse_inducing_functions(name: str) -> None:
 WIDTHS = np.random.default_rng(1).uniform(0.1, 0.6, small_problem().Z.shape)
 
 
-class WithFeatures(Problem):
+class WithFeatures(SmallProblem):
     """The small problem with inducing functions in place of its inducing inputs."""
 
     def inducing(self, basis: str) -> Features:

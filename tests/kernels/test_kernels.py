@@ -50,12 +50,14 @@ def test_kernel_equals_its_formula(ops: Ops, name: str) -> None:
     np.testing.assert_allclose(covariance(ops, name, LENGTHSCALES), wanted, rtol=1e-12)
 
 
+@pytest.mark.parametrize("ops", ["numpy"], indirect=True)
 @pytest.mark.parametrize("name", kernels())
 def test_equal_lengthscales_are_an_isotropic_kernel(ops: Ops, name: str) -> None:
     got = covariance(ops, name, [0.9, 0.9, 0.9])
     np.testing.assert_allclose(got, covariance(ops, name, [0.9]), rtol=1e-14)
 
 
+@pytest.mark.parametrize("ops", ["numpy"], indirect=True)
 @pytest.mark.parametrize("name", kernels())
 def test_rows_of_hyperparameters_are_separate_kernels(ops: Ops, name: str) -> None:
     p = KernelParameters(
@@ -67,6 +69,7 @@ def test_rows_of_hyperparameters_are_separate_kernels(ops: Ops, name: str) -> No
     np.testing.assert_allclose(got, wanted, rtol=1e-12)
 
 
+@pytest.mark.parametrize("ops", ["numpy"], indirect=True)
 @pytest.mark.parametrize("name", kernels())
 def test_diagonal_is_the_kernel_of_a_point_with_itself(ops: Ops, name: str) -> None:
     p, X = parameters(ops, LENGTHSCALES), ops.asarray(A)
@@ -83,55 +86,51 @@ def coincident() -> tuple[Floats, Floats]:
     return Z, A
 
 
+WZZ = np.cos(np.arange(25.0)).reshape(5, 5)
+WZX = np.sin(1.0 + np.arange(30.0)).reshape(5, 6)
+
+
 def total(ops: Ops, name: str) -> Callable[..., Array]:
     """A weighted sum over K(Z, Z) and K(Z, X)."""
 
     def f(tree: tuple[KernelParameters, Array], X: Array) -> Array:
         p, Z = tree
-        k, wzz = kernel(name), np.cos(np.arange(25.0)).reshape(5, 5)
-        wzx = np.sin(1.0 + np.arange(30.0)).reshape(5, 6)
-        within = ops.sum(ops.asarray(wzz) * k.cross(ops, p, Z, Z))
-        return within + ops.sum(ops.asarray(wzx) * k.cross(ops, p, Z, X))
+        k = kernel(name)
+        inducing = ops.sum(ops.asarray(WZZ) * k.cross(ops, p, Z, Z))
+        return inducing + ops.sum(ops.asarray(WZX) * k.cross(ops, p, Z, X))
 
     return f
+
+
+def plain_total(name: str, variance: Floats, lengthscales: Floats, Z: Floats, X: Floats) -> float:
+    """The same sum by the kernel's formula."""
+    inducing, cross = (
+        np.linalg.norm((Z[:, None] - x[None]) / lengthscales, axis=-1) for x in (Z, X)
+    )
+    k = FORMULAS[name]
+    return float(variance[0] * (np.sum(WZZ * k(inducing)) + np.sum(WZX * k(cross))))
 
 
 @pytest.mark.parametrize("name", kernels())
 def test_gradient_where_points_coincide(ops: Ops, name: str) -> None:
     """Finite, and for the hyperparameters right, with two equal Z and one on a datum."""
     Z, X = coincident()
-    p = parameters(ops, LENGTHSCALES)
-    tree = (p, ops.asarray(Z))
+    tree = (parameters(ops, LENGTHSCALES), ops.asarray(Z))
     _, (g, g_Z) = ops.value_and_grad(total(ops, name))(tree, ops.asarray(X))
     assert np.all(np.isfinite(ops.to_numpy(g_Z)))
-
-    def plain(variance: Floats, lengthscales: Floats) -> float:
-        within = np.linalg.norm((Z[:, None] - Z[None]) / lengthscales, axis=-1)
-        cross = np.linalg.norm((Z[:, None] - X[None]) / lengthscales, axis=-1)
-        wzz = np.cos(np.arange(25.0)).reshape(5, 5)
-        wzx = np.sin(1.0 + np.arange(30.0)).reshape(5, 6)
-        k = FORMULAS[name]
-        return float(variance[0] * (np.sum(wzz * k(within)) + np.sum(wzx * k(cross))))
-
-    variance, lengthscales = gradient(plain, [np.array([VARIANCE]), LENGTHSCALES])
+    variance, lengthscales = gradient(
+        lambda v, scales: plain_total(name, v, scales, Z, X), [np.array([VARIANCE]), LENGTHSCALES]
+    )
     np.testing.assert_allclose(ops.to_numpy(g.variance), variance, rtol=1e-9)
     np.testing.assert_allclose(ops.to_numpy(g.lengthscales)[0], lengthscales, rtol=1e-8)
 
 
 @pytest.mark.parametrize("name", kernels())
 def test_gradient_in_the_inputs_equals_differences(ops: Ops, name: str) -> None:
-    p = parameters(ops, LENGTHSCALES)
-    _, (_, g) = ops.value_and_grad(total(ops, name))((p, ops.asarray(B)), ops.asarray(A))
-
-    def plain(Z: Floats) -> float:
-        within = np.linalg.norm((Z[:, None] - Z[None]) / LENGTHSCALES, axis=-1)
-        cross = np.linalg.norm((Z[:, None] - A[None]) / LENGTHSCALES, axis=-1)
-        wzz = np.cos(np.arange(25.0)).reshape(5, 5)
-        wzx = np.sin(1.0 + np.arange(30.0)).reshape(5, 6)
-        k = FORMULAS[name]
-        return float(VARIANCE * (np.sum(wzz * k(within)) + np.sum(wzx * k(cross))))
-
-    (wanted,) = gradient(plain, [B])
+    tree = (parameters(ops, LENGTHSCALES), ops.asarray(B))
+    _, (_, g) = ops.value_and_grad(total(ops, name))(tree, ops.asarray(A))
+    variance = np.array([VARIANCE])
+    (wanted,) = gradient(lambda Z: plain_total(name, variance, LENGTHSCALES, Z, A), [B])
     np.testing.assert_allclose(ops.to_numpy(g), wanted, rtol=1e-8, atol=1e-9)
 
 

@@ -287,6 +287,7 @@ def test_predictive_probabilities_of_both_classes_sum_to_one(ops: Ops, name: str
     np.testing.assert_allclose(ops.to_numpy(likelihood.predict(ops, p, mu, v)), p1, rtol=1e-13)
 
 
+@pytest.mark.parametrize("ops", ["numpy"], indirect=True)
 def test_gaussian_predictive_density_integrates_to_one(ops: Ops) -> None:
     likelihood, p = GaussianLikelihood(), parameters(ops, "gaussian")
     y = np.linspace(-15.0, 15.0, 4001)
@@ -300,6 +301,7 @@ def test_gaussian_predictive_density_integrates_to_one(ops: Ops) -> None:
     np.testing.assert_array_equal(ops.to_numpy(prediction), mu[0])
 
 
+@pytest.mark.parametrize("ops", ["numpy"], indirect=True)
 @pytest.mark.parametrize("name", CASES)
 def test_a_predictive_variance_is_stated_where_y_is_gaussian_and_nowhere_else(
     ops: Ops, name: str
@@ -334,6 +336,7 @@ def test_squashed_probit_is_not_log_concave_and_the_exact_one_is() -> None:
     np.testing.assert_allclose(squashed[0, 0], -0.50, atol=0.01)
 
 
+@pytest.mark.parametrize("ops", ["numpy"], indirect=True)
 def test_site_precision_is_the_inverse_noise_variance(ops: Ops) -> None:
     got = GaussianLikelihood().site_precision(ops, parameters(ops, "gaussian"))
     np.testing.assert_allclose(ops.to_numpy(got), 1 / NOISE, rtol=1e-15)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import VARIANTS, Case, build_model, small_problem
+from svgpbench.checks.cases import VARIANTS, MatrixCase, build_model, small_problem
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError
@@ -47,6 +47,14 @@ def halvings(ops: Ops, state: Any) -> float:
     return float(ops.to_numpy(state.halvings))
 
 
+def assert_equal_posteriors(
+    one: list[Any], *others: list[Any], rtol: float = 1e-8, atol: float = 1e-10
+) -> None:
+    for other in others:
+        for x, y in zip(one, other, strict=True):
+            np.testing.assert_allclose(x, y, rtol=rtol, atol=atol)
+
+
 # the matrix runs every method on every backend; one shows the loop
 @pytest.mark.parametrize(
     ("ops", "method"),
@@ -57,8 +65,7 @@ def test_methods_halve_alike(ops: Ops, method: str) -> None:
     t, q = bench(ops, "t-svgp untied", OUTLIERS), bench(ops, method, OUTLIERS)
     one, other = (b.e_step(b.start, b.full, 1.0) for b in (t, q))
     assert halvings(ops, one) == halvings(ops, other) > 0
-    for x, y in zip(t.posterior(one), q.posterior(other), strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-10)
+    assert_equal_posteriors(t.posterior(one), q.posterior(other), rtol=1e-10)
 
 
 def test_a_damped_step_is_the_first_halved_one_with_a_positive_precision() -> None:
@@ -85,15 +92,13 @@ def test_fifty_steps_with_halvings_among_them_agree() -> None:
     """Identity 1 where it needs both methods to halve at the same steps."""
     ops = load_backend("numpy")
     runs = [
-        Bench(ops, *Case(name, "robust-max", "se").build(), SMALL)
+        Bench(ops, *MatrixCase(name, "robust-max", "se").build(), SMALL)
         for name in ("t-svgp tied-projected", *NATURAL)
     ]
     states = [b.minibatch_run(50) for b in runs]
     assert {halvings(ops, state) for state in states} == {1.0}
     reference, *others = [b.posterior(s) for b, s in zip(runs, states, strict=True)]
-    for other in others:
-        for x, y in zip(reference, other, strict=True):
-            np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-9)
+    assert_equal_posteriors(reference, *others, atol=1e-9)
 
 
 def test_squashed_probit_steps_agree_with_damping_on() -> None:
@@ -101,9 +106,7 @@ def test_squashed_probit_steps_agree_with_damping_on() -> None:
     assert squashed.damps and not BernoulliProbit().damps
     runs = [bench(ops, m, squashed) for m in ("t-svgp tied-projected", *NATURAL[:2])]
     reference, *others = [b.posterior(b.minibatch_run(20)) for b in runs]
-    for other in others:
-        for x, y in zip(reference, other, strict=True):
-            np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-10)
+    assert_equal_posteriors(reference, *others)
 
 
 def test_clipped_steps_agree_and_only_add_precision() -> None:
@@ -112,8 +115,7 @@ def test_clipped_steps_agree_and_only_add_precision() -> None:
     q = bench(ops, "q-svgp natgrad", clipped)
     one, other = t.minibatch_run(20), q.minibatch_run(20)
     assert halvings(ops, one) == halvings(ops, other) == 0
-    for x, y in zip(t.posterior(one), q.posterior(other), strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-10)
+    assert_equal_posteriors(t.posterior(one), q.posterior(other))
     assert np.linalg.eigvalsh(ops.to_numpy(one.C)[0]).min() > -1e-12
     dampened = bench(ops, "t-svgp tied-projected", OUTLIERS)
     assert np.linalg.eigvalsh(dampened.minibatch_run(20).C[0]).min() < -1e-3
@@ -161,8 +163,7 @@ def test_a_sampled_likelihood_that_is_not_log_concave_is_damped_alike(method: st
     )
     one, other = (b.e_step(b.start, b.batch(batch), 1.0) for b in (wanted, found))
     assert halvings(ops, one) == halvings(ops, other) > 1
-    for x, y in zip(wanted.posterior(one), found.posterior(other), strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-10)
+    assert_equal_posteriors(wanted.posterior(one), found.posterior(other), rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +257,7 @@ def test_the_trace_counts_halvings_and_data_with_negative_beta(batch_size: int |
     point = trained.trace[-1]
     assert trained.status == "ok"
     assert point["halvings"] == float(run.state.q.halvings) > 0
-    case = Case("t-svgp tied-projected", "student-t", "matern52")
+    case = MatrixCase("t-svgp tied-projected", "student-t", "matern52")
     m, S = posterior(run)
     theta = PROBLEM.theta(build_model("student-t", "matern52"))
     scale = theta.likelihood._replace(scale=np.float64(0.3))
@@ -307,7 +308,7 @@ def test_an_unknown_treatment_is_refused() -> None:
 def test_a_damped_step_of_several_latents_equals_the_dense_one() -> None:
     """Dense algebra finds the same step from eigenvalues; data that count fivefold overshoot."""
     ops, scale = load_backend("numpy"), 5.0
-    case = Case("t-svgp tied-projected", "robust-max", "matern52")
+    case = MatrixCase("t-svgp tied-projected", "robust-max", "matern52")
     b = Bench(ops, *case.build(), PROBLEM)
     f = b.steps.factor(b.raw, b.prior, b.full)
     state = b.steps.e_phase(b.raw, f, b.full, b.start, b.one, b.number(scale))

@@ -39,6 +39,7 @@ def test_closed_form_gradients_are_those_of_the_bound(likelihood: str) -> None:
         np.testing.assert_allclose(exact, numeric, rtol=0, atol=1e-8)
 
 
+@pytest.mark.parametrize("ops", ["numpy"], indirect=True)
 def test_sampled_columns_average_to_the_whole_in_value_and_gradient(ops: Ops) -> None:
     whole, method, state = DecoupledSVGP(), DecoupledSVGP(subset=4), some_state(ops)
 

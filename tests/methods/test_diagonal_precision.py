@@ -13,7 +13,7 @@ import pytest
 from finite_differences import derivative, gradient
 
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import Case, build_model, small_problem
+from svgpbench.checks.cases import MatrixCase, build_model, small_problem
 from svgpbench.checks.dense import kernel_matrix, sgpr_bound
 from svgpbench.checks.dense.diagonal import moments
 from svgpbench.checks.dense.gaussians import Dense
@@ -59,7 +59,11 @@ def test_q_is_the_dense_gaussian_for_g_of_either_sign(ops: Ops) -> None:
     model = build_model("gaussian", "matern52")
     theta = PROBLEM.theta(model)
     dense = Dense(
-        Case("diagonal-precision exact", "gaussian", "matern52"), theta, PROBLEM.X, PROBLEM.y, 1.0
+        MatrixCase("diagonal-precision exact", "gaussian", "matern52"),
+        theta,
+        PROBLEM.X,
+        PROBLEM.y,
+        1.0,
     )
     rng = np.random.default_rng(0)
     mu, g = rng.standard_normal((2, 8)), rng.uniform(0.0, 3.0, (2, 8))
@@ -110,7 +114,7 @@ def test_exact_step_is_the_inverse_fisher_times_the_gradient(likelihood: str) ->
     """F as the Hessian of KL[q' ‖ q] at q' = q and ∇ of the dense bound, both by finite differences."""
     model = build_model(likelihood, "matern32")
     y = PROBLEM.targets(model.likelihood.support)
-    case = Case("diagonal-precision exact", likelihood, "matern32")
+    case = MatrixCase("diagonal-precision exact", likelihood, "matern32")
     dense = Dense(case, PROBLEM.theta(model), PROBLEM.X, y, 1.0)
     b = Bench(load_backend("numpy"), model, EXACT, PROBLEM)
     rng = np.random.default_rng(1)

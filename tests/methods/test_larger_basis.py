@@ -123,6 +123,7 @@ def test_sites_at_the_data_do_not_grow() -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("ops", ["numpy"], indirect=True)
 def test_new_entries_of_adam_start_as_at_a_first_step(ops: Ops) -> None:
     rate = ops.asarray(np.float64(0.1))
     small = (ops.asarray(np.array([1.0, -2.0])), ops.asarray(np.array([[0.5]])))

@@ -19,6 +19,7 @@ from svgpbench.tree import tree_map
 PROBLEM = small_problem()
 
 
+@pytest.mark.parametrize("ops", ["numpy"], indirect=True)
 @pytest.mark.parametrize("whiten", [True, False])
 @pytest.mark.parametrize("start", ["prior", "unit"])
 def test_the_start_is_the_prior_or_unit_covariance(ops: Ops, start: str, whiten: bool) -> None:

@@ -66,6 +66,7 @@ def test_the_coupled_part_moves_by_the_gradient_of_the_whole_bound(family: str) 
         np.testing.assert_allclose(exact, wanted, rtol=0, atol=1e-8)
 
 
+@pytest.mark.parametrize("ops", ["numpy"], indirect=True)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_sampled_columns_average_to_the_whole_in_value_and_gradient(ops: Ops, family: str) -> None:
     state = some_state(ops)
@@ -94,6 +95,7 @@ def test_hybrid_is_orth_at_a_shifted_mean() -> None:
     assert float(hybrid.elbo(state)) == pytest.approx(float(orth.elbo(same)), rel=1e-12)
 
 
+@pytest.mark.parametrize("ops", ["numpy"], indirect=True)
 @pytest.mark.parametrize("step", ["scaled", "natural", "newton", "hybrid newton"])
 def test_latents_move_independently(ops: Ops, step: str) -> None:
     """A step on two latents at once is a step on each, whatever each is conditional of γ."""

@@ -24,6 +24,7 @@ MOVES = ((0.4, 1.0), (1.3, 0.3), (2.0, 3.0), (1.0, 0.1))
 """Factors of the kernel's parameters and of σ²; Z moves along."""
 
 
+@pytest.mark.parametrize("ops", ["numpy"], indirect=True)
 @pytest.mark.parametrize(("kernel", "noise"), MOVES)
 def test_untied_m_step_is_the_collapsed_bound_at_every_theta(
     ops: Ops, kernel: float, noise: float

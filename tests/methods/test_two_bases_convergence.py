@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from svgpbench.checks.cases import Case, build_model
+from svgpbench.checks.cases import MatrixCase, build_model
 from svgpbench.checks.dense.decoupled import Union
 from svgpbench.checks.dense.two_part import TwoPart
 from svgpbench.config import InducingConfig
@@ -50,7 +50,7 @@ def task(X: Floats, y: Floats, points: int, noise: float) -> Task:
     bases = initial_bases(X, InducingConfig(count=points, gamma=points, init="random"), 0)
     kernel = KernelParameters(np.ones(1), np.full((1, X.shape[1]), X.shape[1] ** 0.5))
     theta = Theta(kernel, GaussianParameters(np.float64(noise)), bases)
-    union = Union(Case("orth adam", "gaussian", "matern52"), theta, X, y, 1.0, None)
+    union = Union(MatrixCase("orth adam", "gaussian", "matern52"), theta, X, y, 1.0, None)
     parts = TwoPart(union, orthogonal=True)
     maps = np.concatenate([parts.T, parts.R], axis=1)
     H = maps.T @ (union.K_inv + union.A @ union.A.T / noise) @ maps
@@ -128,7 +128,7 @@ def test_first_order_steps_are_far_where_newton_steps_have_arrived(airfoil: Task
 
 def test_exact_natural_steps_on_gamma_are_stable_only_below_their_bound(airfoil: Task) -> None:
     """τ < 2/(1 + λmax(D_γ⁻¹ s K_⊥ᵀ diag(β) K_⊥)): Eq. 16a of Salimbeni et al. 2018b at larger τ diverges."""
-    case = Case("orth adam", "gaussian", "matern52")
+    case = MatrixCase("orth adam", "gaussian", "matern52")
     union = Union(case, airfoil.theta, airfoil.X, airfoil.y, 1.0, None)
     T = TwoPart(union, orthogonal=True).T
     D, fit = T.T @ union.K_inv @ T, T.T @ union.A @ union.A.T @ T / 0.3

@@ -39,6 +39,7 @@ def test_adam_equals_torch(ops: Ops) -> None:
         )
 
 
+@pytest.mark.parametrize("ops", ["numpy"], indirect=True)
 def test_first_step_has_the_size_of_the_rate_and_goes_up(ops: Ops) -> None:
     parameters = (ops.asarray(np.array([1.0, 1.0])),)
     gradient = (ops.asarray(np.array([1e-3, -50.0])),)

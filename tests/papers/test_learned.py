@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from svgpbench.benchmarks.records import append
 from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, Run, read_plan
-from svgpbench.benchmarks.time_to_target.records import DONE, Look, RunRecord, append
+from svgpbench.benchmarks.time_to_target.records import Look, TrainingRecord
 from svgpbench.papers import load_paper
 from svgpbench.papers.evidence.curves import command, load_curves
 from svgpbench.papers.grades import Grade
@@ -30,8 +31,8 @@ def trained(
         contestant = Contestant(library, method)
         run = Run(PLAN.digest(PROBLEM), PROBLEM, contestant, search, mode, RATES, seed, seconds)
         seen = tuple(Look(*look[:3], None if search else look[3]) for look in looks)
-        versions = {library: "2.9.2"}
-        append(results / "learning", RunRecord(run, DONE, mode=mode, looks=seen, versions=versions))
+        facts = {"mode": mode, "looks": seen, "versions": {library: "2.9.2"}}
+        append(results / "learning", TrainingRecord(run=run, status="ok", **facts))
 
 
 @pytest.fixture

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
-from svgpbench.benchmarks.stability import records
+from svgpbench.benchmarks.records import Status, append
 from svgpbench.benchmarks.stability.plan import StabilityCell, read_plan
-from svgpbench.benchmarks.stability.records import StabilityRecord, append
+from svgpbench.benchmarks.stability.records import StabilityRecord, read_stability
 from svgpbench.papers import load_paper
 from svgpbench.papers.evidence.stability import load_stability
 from svgpbench.papers.grading import judge
@@ -17,26 +18,36 @@ PLAN = read_plan()
 
 
 def walk(
-    folder: Path, end: str, rate: float, *, method: str = "t-svgp", seed: int = 0, **changes: Any
+    folder: Path,
+    status: Status,
+    rate: float,
+    *,
+    method: str = "t-svgp",
+    seed: int = 0,
+    **changes: Any,
 ) -> None:
     library = "gpflow" if method == "natgrad" else "svgpbench"
     steps = changes.pop("steps", PLAN.steps)
     point = PLAN.centre.model_copy(update={"rate": rate, **changes})
     append(
         folder,
-        StabilityRecord(StabilityCell("naval", library, method, point, steps, seed), end, steps),
+        StabilityRecord(
+            run=StabilityCell("naval", library, method, point, steps, seed),
+            status=status,
+            step=steps,
+        ),
     )
 
 
 def test_walks_are_those_at_the_centre_along_its_rates(tmp_path: Path) -> None:
     folder = tmp_path / "survival"
-    walk(folder, records.LIVED, 0.1)
-    walk(folder, records.NOT_PD, 0.3, seed=2)
-    walk(folder, records.LIVED, 1.0, method="natgrad")
-    walk(folder, records.TIME, 1.0)  # says nothing of the method
-    walk(folder, records.KILLED, 0.03)
+    walk(folder, "ok", 0.1)
+    walk(folder, "not_pd", 0.3, seed=2)
+    walk(folder, "ok", 1.0, method="natgrad")
+    walk(folder, "timeout", 1.0)  # says nothing of the method
+    walk(folder, "crashed", 0.03)
     for other in ({"dtype": "float32"}, {"jitter": 0.0}, {"inducing": 20}, {"steps": 7}):
-        walk(folder, records.NOT_PD, 0.1, **other)
+        walk(folder, "not_pd", 0.1, **other)
     frame = load_stability(tmp_path, "survival").frame
     rows = frame[["method", "rate", "seed", "lived"]].itertuples(index=False)
     assert {tuple(row) for row in rows} == {
@@ -48,13 +59,14 @@ def test_walks_are_those_at_the_centre_along_its_rates(tmp_path: Path) -> None:
     assert load_stability(tmp_path, "survival").condition == "3 walks of 1000 steps, 1 problem"
 
 
-def test_a_line_of_before_there_were_seeds_is_of_the_first(tmp_path: Path) -> None:
-    walk(tmp_path, records.LIVED, 0.1)
+def test_a_line_of_version_0_1_is_read(tmp_path: Path) -> None:
+    walk(tmp_path, "ok", 0.1)
     path = tmp_path / "svgpbench.jsonl"
-    path.write_text(path.read_text().replace(', "seed": 0', ""))
-    assert "seed" not in path.read_text()
-    (cell,) = records.read(tmp_path)
-    assert cell.seed == 0
+    text = path.read_text().replace(', "seed": 0', "").replace('"status": "ok"', '"end": "lived"')
+    path.write_text(text.replace('"kind": "stability", ', ""))
+    assert not {"seed", "kind", "status"} & json.loads(path.read_text()).keys()
+    ((cell, record),) = read_stability(tmp_path).items()
+    assert (cell.seed, record.status) == (0, "ok")
 
 
 def test_a_claim_on_rates_is_decided_by_walks_and_says_how_they_are_made(tmp_path: Path) -> None:
@@ -62,8 +74,8 @@ def test_a_claim_on_rates_is_decided_by_walks_and_says_how_they_are_made(tmp_pat
     (claim,) = [claim for claim in paper.claims if claim.id == "adam2021-27"]
     folder = tmp_path / "survival"
     for seed in range(3):
-        walk(folder, records.LIVED, 1.0, seed=seed)
-    walk(folder, records.NOT_PD, 1.0, method="natgrad", seed=1)
+        walk(folder, "ok", 1.0, seed=seed)
+    walk(folder, "not_pd", 1.0, method="natgrad", seed=1)
     (found,) = judge(paper, [claim], tmp_path)
     gpflow = [
         part.grade

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from installed import HERE, Place
 
+from svgpbench.checks.identities import IDENTITIES
 from svgpbench.results.records import Record, read_record, record_files
 
 WAVES = """
@@ -65,7 +66,7 @@ def test_what_needs_autodiff_is_skipped_and_closed_forms_are_compared(
     on_slate = {x["number"] for x in report["identities"] if x["backend"] == "slate"}
     left_out = {x["what"] for x in report["skipped"] if x["what"].startswith("identity")}
     assert {3, 5, 6, 7} <= on_slate
-    assert left_out == {f"identity {n}" for n in set(range(1, 15)) - on_slate}
+    assert left_out == {f"identity {n}" for n in set(IDENTITIES) - on_slate}
     assert report["rounding"]
 
 
@@ -102,6 +103,7 @@ def test_e_steps_alone_run_without_autodiff_and_a_table_shows_both(
     assert printed.returncode == 0, printed.stderr
 
 
+@pytest.mark.long
 def test_its_steps_are_timed_and_those_that_need_autodiff_refused(place: Place) -> None:
     asked = [
         "speed",

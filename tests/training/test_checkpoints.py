@@ -30,7 +30,7 @@ from svgpbench.training.online import OnlineTrainer
 from svgpbench.training.state import TrainState
 from svgpbench.tree import leaves
 
-PROBLEM = small_problem()
+NUMPY, PROBLEM = load_backend("numpy"), small_problem()
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,8 @@ RUNS = {
 }
 """Ways of training that keep different things from one iteration to the next."""
 
+WHOLE = RUNS["full batch"]
+
 
 class Stopped(BaseException):
     """The process ended."""
@@ -122,15 +124,15 @@ def writes_of(run: Run, ops: Ops, path: Path) -> tuple[Trained, int]:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_stopped_anywhere_goes_on_bit_for_bit(name: str, tmp_path: Path) -> None:
-    run, numpy, path = RUNS[name], load_backend("numpy"), tmp_path / "place.npz"
-    undisturbed = run.trainer(numpy).run()
-    whole, writes = writes_of(run, numpy, path)
+    run, path = RUNS[name], tmp_path / "place.npz"
+    undisturbed = run.trainer(NUMPY).run()
+    whole, writes = writes_of(run, NUMPY, path)
     assert_same_bits(whole, undisturbed)
     assert whole.resumptions == 0
     for at in range(1, writes + 1):
         with pytest.raises(Stopped):
-            run.trainer(numpy).run(StoppedAfter(path, at))
-        resumed = run.trainer(numpy).run(Checkpoint(path, "key", every_s=1e9))
+            run.trainer(NUMPY).run(StoppedAfter(path, at))
+        resumed = run.trainer(NUMPY).run(Checkpoint(path, "key", every_s=1e9))
         assert resumed.resumptions == 1
         assert_same_bits(resumed, undisturbed)
         path.unlink()
@@ -153,25 +155,34 @@ def test_a_run_stopped_again_and_again_ends_alike_on_every_backend(
     assert_same_bits(ended, undisturbed)
 
 
+@pytest.fixture
+def stopped(tmp_path: Path) -> Path:
+    """The place of a full-batch run that was stopped after its second write."""
+    path = tmp_path / "place.npz"
+    with pytest.raises(Stopped):
+        WHOLE.trainer(NUMPY).run(StoppedAfter(path, 2))
+    return path
+
+
 def test_times_go_on_where_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, numpy, path = RUNS["full batch"], load_backend("numpy"), tmp_path / "place.npz"
+    path = tmp_path / "place.npz"
     ticks = itertools.count()
     monkeypatch.setattr(Trainer, "clock", lambda _: float(next(ticks)))  # a second between looks
-    undisturbed = run.trainer(numpy).run()
+    undisturbed = WHOLE.trainer(NUMPY).run()
     with pytest.raises(Stopped):
-        run.trainer(numpy).run(StoppedAfter(path, 2))
-    resumed = run.trainer(numpy).run(Checkpoint(path, "key"))
+        WHOLE.trainer(NUMPY).run(StoppedAfter(path, 2))
+    resumed = WHOLE.trainer(NUMPY).run(Checkpoint(path, "key"))
     seconds = [point["seconds"] for point in undisturbed.trace]
     assert seconds == [float(i) for i in range(1, len(seconds) + 1)]
     assert [point["seconds"] for point in resumed.trace] == seconds
 
 
 def test_an_ascent_is_led_along_what_was_evaluated(tmp_path: Path) -> None:
-    run, numpy, path = RUNS["L-BFGS throughout"], load_backend("numpy"), tmp_path / "place.npz"
+    run, path = RUNS["L-BFGS throughout"], tmp_path / "place.npz"
     with pytest.raises(Stopped):
-        run.trainer(numpy).run(StoppedAfter(path, 3))
-    resumed = run.trainer(numpy)
-    before = len(Checkpoint(path, "key").read(numpy, resumed.state).evaluations)  # type: ignore[union-attr]
+        run.trainer(NUMPY).run(StoppedAfter(path, 3))
+    resumed = run.trainer(NUMPY)
+    before = len(Checkpoint(path, "key").read(NUMPY, resumed.state).evaluations)  # type: ignore[union-attr]
     calls = 0
     ascent = resumed.steps.objective_and_gradient
 
@@ -191,7 +202,7 @@ def test_a_place_is_written_at_most_once_in_a_while(
 ) -> None:
     now = [100.0]
     monkeypatch.setattr("svgpbench.training.checkpoints.time.monotonic", lambda: now[0])
-    trainer, path = RUNS["full batch"].trainer(load_backend("numpy")), tmp_path / "place.npz"
+    trainer, path = WHOLE.trainer(NUMPY), tmp_path / "place.npz"
     checkpoint = Checkpoint(path, "key")
     kept: list[Path] = []
     monkeypatch.setattr(
@@ -215,24 +226,18 @@ def test_a_place_is_written_at_most_once_in_a_while(
         lambda path: np.savez(path, other=np.zeros(3)),
     ],
 )
-def test_a_file_that_is_no_place_is_ignored(spoil: Callable[[Path], Any], tmp_path: Path) -> None:
-    run, numpy, path = RUNS["full batch"], load_backend("numpy"), tmp_path / "place.npz"
-    with pytest.raises(Stopped):
-        run.trainer(numpy).run(StoppedAfter(path, 2))
-    spoil(path)
-    checkpoint = Checkpoint(path, "key")
-    assert run.trainer(numpy).run(checkpoint).resumptions == 0
+def test_a_file_that_is_no_place_is_ignored(spoil: Callable[[Path], Any], stopped: Path) -> None:
+    spoil(stopped)
+    checkpoint = Checkpoint(stopped, "key")
+    assert WHOLE.trainer(NUMPY).run(checkpoint).resumptions == 0
     assert checkpoint.ignored_reason == "began anew: its checkpoint was damaged"
 
 
-def test_the_place_of_another_cell_or_of_other_software_is_ignored(tmp_path: Path) -> None:
-    run, numpy, path = RUNS["full batch"], load_backend("numpy"), tmp_path / "place.npz"
-    with pytest.raises(Stopped):
-        run.trainer(numpy).run(StoppedAfter(path, 2))
-    other, same = Checkpoint(path, "another key"), Checkpoint(path, "key")
-    assert run.trainer(numpy).run(other).resumptions == 0
+def test_the_place_of_another_cell_or_of_other_software_is_ignored(stopped: Path) -> None:
+    other, same = Checkpoint(stopped, "another key"), Checkpoint(stopped, "key")
+    assert WHOLE.trainer(NUMPY).run(other).resumptions == 0
     assert "made by other software" in other.ignored_reason
-    assert run.trainer(numpy).run(same).resumptions == 1
+    assert WHOLE.trainer(NUMPY).run(same).resumptions == 1
     assert same.ignored_reason == ""
 
 
@@ -259,18 +264,15 @@ def test_a_cell_keeps_a_place_of_its_configuration_its_data_and_its_software(
 
 
 def test_a_place_that_cannot_be_written_leaves_the_last_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stopped: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, numpy, path = RUNS["full batch"], load_backend("numpy"), tmp_path / "place.npz"
-    with pytest.raises(Stopped):
-        run.trainer(numpy).run(StoppedAfter(path, 2))
-    before = path.read_bytes()
+    before = stopped.read_bytes()
 
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("svgpbench.atomic.os.fsync", full)
     with pytest.raises(ValueError, match=r"cannot write .*: No space left on device"):
-        run.trainer(numpy).run(Checkpoint(path, "key", every_s=0.0))
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
+        WHOLE.trainer(NUMPY).run(Checkpoint(stopped, "key", every_s=0.0))
+    assert stopped.read_bytes() == before
+    assert list(stopped.parent.iterdir()) == [stopped]

@@ -47,12 +47,13 @@ def compiled(run: Trainer) -> dict[str, int]:
 
 
 FIRST = {name: title for title, (name, _) in reversed(VARIANTS.items())}.values()
-"""The first variant of each method, for TensorFlow; JAX, which tells more apart, is asked about all."""
+"""The first variant of each method. `make long` has the others, on JAX, which recompiles most easily."""
 
 
 @pytest.mark.parametrize(
     ("ops", "title"),
-    [("jax", title) for title in VARIANTS] + [("tensorflow", title) for title in FIRST],
+    [(backend, title) for backend in ("jax", "tensorflow") for title in FIRST]
+    + [pytest.param("jax", t, marks=pytest.mark.long) for t in VARIANTS if t not in FIRST],
     indirect=["ops"],
 )
 def test_phases_of_every_method_are_compiled_once(ops: Ops, title: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from svgpbench.checks.cases import VARIANTS, Case, build_model, small_problem
+from svgpbench.checks.cases import VARIANTS, MatrixCase, build_model, small_problem
 from svgpbench.checks.dense import kernel_matrix, sgpr_bound
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.config import TrainingConfig
@@ -186,7 +186,7 @@ def test_multiclass_metrics_agree_with_a_dense_prediction() -> None:
     m, S = run.method.posterior(
         ops, run.state.prior, run.method.factorise(ops, run.state.prior, run.state.q)
     )
-    case = Case("t-svgp tied-projected", "robust-max", "se")
+    case = MatrixCase("t-svgp tied-projected", "robust-max", "se")
     dense = Dense(case, PROBLEM.theta(model), run.data.X_test, run.data.y_test, 1.0)
     mu, v = dense.marginals(m, S)  # [3, t]
     labels = run.data.y_test.astype(int)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.checks.cases import VARIANTS, Problem, build_model, small_problem
+from svgpbench.checks.cases import VARIANTS, SmallProblem, build_model, small_problem
 from svgpbench.checks.evaluate import ADAM_RATE, RATE
 from svgpbench.checks.matrix import difference
 from svgpbench.config import LEARN
@@ -27,7 +27,7 @@ Names = tuple[str, ...]
 class Bench:
     """A model and a method at a fixed θ on one backend, with the operations of identities."""
 
-    def __init__(self, ops: Ops, model: Model, method: AnyMethod, problem: Problem) -> None:
+    def __init__(self, ops: Ops, model: Model, method: AnyMethod, problem: SmallProblem) -> None:
         self.ops, self.model, self.method, self.problem = ops, model, method, problem
         self.y = problem.targets(model.likelihood.support)
         self.n = len(problem.X)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -44,7 +43,7 @@ USUAL = [title for title in VARIANTS if residual_variance_of(title) == "prior"]
 
 
 @dataclass(frozen=True)
-class Case:
+class MatrixCase:
     """A row of the matrix; `method` is a key of `VARIANTS`."""
 
     method: str
@@ -103,7 +102,7 @@ def _parameters(covariance: Kernel, scale: float) -> Any:
 
 
 @dataclass(frozen=True)
-class Problem:
+class SmallProblem:
     """A problem with inputs, targets for every task, inducing inputs, minibatches and two values of θ."""
 
     X: Floats  # [n, D]
@@ -168,7 +167,7 @@ class Problem:
         )
 
 
-def small_problem(n: int = 48, M: int = 8, D: int = 3, b: int = 16, seed: int = 5) -> Problem:
+def small_problem(n: int = 48, M: int = 8, D: int = 3, b: int = 16, seed: int = 5) -> SmallProblem:
     """Return a seeded problem whose K(Z, Z) is well conditioned, to keep rounding errors small."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-2.0, 2.0, (n, D))
@@ -180,10 +179,10 @@ def small_problem(n: int = 48, M: int = 8, D: int = 3, b: int = 16, seed: int = 
     classes = np.digitize(f, [-0.5, 0.5]).astype(np.float64)
     counts = rng.poisson(np.exp(0.5 * f)).astype(np.float64)
     gamma = rng.uniform(-2.0, 2.0, (M + 4, D))
-    return Problem(X, y, labels, classes, counts, Z, gamma, batches)
+    return SmallProblem(X, y, labels, classes, counts, Z, gamma, batches)
 
 
-def grid_problem() -> Problem:
+def grid_problem() -> SmallProblem:
     """Return the small problem with X on a grid, so well spaced, and with Z = X."""
     grid = np.stack(np.meshgrid(*[np.linspace(-2, 2, 3)] * 3), axis=-1).reshape(-1, 3)
     return replace(small_problem(), X=grid, y=np.sin(grid.sum(axis=1)), Z=grid)
@@ -214,32 +213,31 @@ def _in_turn(first: tuple[str, ...], names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda x: first.index(x) if x in first else len(first))
 
 
-def cases(*, full: bool) -> Iterator[Case]:
+def cases(*, full: bool) -> Iterator[MatrixCase]:
     """Yield every variant of every method with every likelihood that it takes, or a subset; then compounds.
 
     The full matrix has every pair in float64 and float32, with trajectories; kernels take turns. Only one
     pair per method has compiled trajectories, because compilation depends on the method alone.
     """
-    yield from _every_pair() if full else itertools.chain(_subset(), _added())
+    if full:
+        kernels_in_turn, first = _in_turn(KERNELS_IN_TURN, kernels()), _first_variants()
+        for i, method in enumerate(VARIANTS):
+            served = likelihoods_of(method)
+            for j, likelihood in enumerate(served):
+                kernel_name = kernels_in_turn[(i // len(served) + i + j) % len(kernels_in_turn)]
+                trajectories = "compiled" if method in first and j == 0 else "eager"
+                for dtype in ("float64", "float32"):
+                    yield MatrixCase(method, likelihood, kernel_name, dtype, trajectories)
+    else:
+        yield from _subset()
+        yield from _added()
     # a sum and a product with closed-form M-step gradients, and a sum with autodiff
-    yield Case("t-svgp tied-projected", "gaussian", "sum", "float64", "none")
-    yield Case("q-svgp natgrad", "bernoulli-probit", "product", "float64", "none")
-    yield Case("sgpr", "gaussian", "sum", "float64", "none")
+    yield MatrixCase("t-svgp tied-projected", "gaussian", "sum", "float64", "none")
+    yield MatrixCase("q-svgp natgrad", "bernoulli-probit", "product", "float64", "none")
+    yield MatrixCase("sgpr", "gaussian", "sum", "float64", "none")
 
 
-def _every_pair() -> Iterator[Case]:
-    """Yield every variant with every likelihood that it takes, in both dtypes."""
-    kernels_in_turn, first = _in_turn(KERNELS_IN_TURN, kernels()), _first_variants()
-    for i, method in enumerate(VARIANTS):
-        served = likelihoods_of(method)
-        for j, likelihood in enumerate(served):
-            kernel_name = kernels_in_turn[(i // len(served) + i + j) % len(kernels_in_turn)]
-            trajectories = "compiled" if method in first and j == 0 else "eager"
-            yield Case(method, likelihood, kernel_name, "float64", trajectories)
-            yield Case(method, likelihood, kernel_name, "float32", trajectories)
-
-
-def _subset() -> Iterator[Case]:
+def _subset() -> Iterator[MatrixCase]:
     """Yield every variant once in float64; likelihoods and kernels take turns.
 
     The first variant of each method also runs in float32, and both of its cases have trajectories.
@@ -253,13 +251,13 @@ def _subset() -> Iterator[Case]:
         likelihood = served[i % len(served)]
         kernel_name = KERNELS_IN_TURN[(i // len(served) + i + i % len(served)) % 3]
         if method in first:
-            yield Case(method, likelihood, kernel_name, "float64", "compiled")
-            yield Case(method, likelihood, kernel_name, "float32", "compiled")
+            yield MatrixCase(method, likelihood, kernel_name, "float64", "compiled")
+            yield MatrixCase(method, likelihood, kernel_name, "float32", "compiled")
         else:
-            yield Case(method, likelihood, kernel_name, "float64", "none")
+            yield MatrixCase(method, likelihood, kernel_name, "float64", "none")
 
 
-def _added() -> Iterator[Case]:
+def _added() -> Iterator[MatrixCase]:
     """Yield the cases of likelihoods and kernels from third parties, with the first variants.
 
     Each likelihood is combined with every method that takes it, each kernel with every method.
@@ -268,10 +266,10 @@ def _added() -> Iterator[Case]:
         served = likelihoods_of(method)
         for likelihood in served:
             if likelihood not in LIKELIHOODS_IN_TURN:
-                yield Case(method, likelihood, "matern52", "float64", "none")
+                yield MatrixCase(method, likelihood, "matern52", "float64", "none")
         for kernel_name in kernels():
             if kernel_name not in KERNELS_IN_TURN and served:
-                yield Case(method, served[0], kernel_name, "float64", "none")
+                yield MatrixCase(method, served[0], kernel_name, "float64", "none")
 
 
 def _first_variants() -> list[str]:

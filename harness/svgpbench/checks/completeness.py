@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from svgpbench.checks.cases import Case
+from svgpbench.checks.cases import MatrixCase
 from svgpbench.checks.evaluate import REFERENCE, SKIPPED, Arrays, groups_of
 from svgpbench.checks.identities import IDENTITIES
 from svgpbench.config import BackendConfig
@@ -35,7 +35,7 @@ def arrays_of(index: int, all_arrays: Arrays) -> Arrays:
     return {k.removeprefix(prefix): x for k, x in all_arrays.items() if k.startswith(prefix)}
 
 
-def omissions(backend: BackendConfig, cases: list[Case], all_arrays: Arrays) -> Iterator[str]:
+def omissions(backend: BackendConfig, cases: list[MatrixCase], all_arrays: Arrays) -> Iterator[str]:
     """Yield one line per result that failed, is missing, or has another source or dtype."""
     for index, case in enumerate(cases):
         arrays = arrays_of(index, all_arrays)
@@ -66,7 +66,7 @@ def omissions(backend: BackendConfig, cases: list[Case], all_arrays: Arrays) -> 
         yield f"{backend.title}: no {', '.join(lacking)}"
 
 
-def skips(backend: BackendConfig, cases: list[Case], all_arrays: Arrays) -> Iterator[Skip]:
+def skips(backend: BackendConfig, cases: list[MatrixCase], all_arrays: Arrays) -> Iterator[Skip]:
     """Yield the parts of the check that a backend does not offer."""
     for name, why in all_arrays.items():
         head, _, suffix = name.partition("|")

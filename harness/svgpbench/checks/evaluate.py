@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.checks.cases import Problem
+from svgpbench.checks.cases import SmallProblem
 from svgpbench.config import LEARN
 from svgpbench.errors import NoAutodiffError
 from svgpbench.kernels import Model, Theta, constrain, unconstrain
@@ -68,7 +68,7 @@ WITHOUT_AUTODIFF = "it has no autodiff"
 
 
 def evaluate(
-    ops: Ops, model: Model, method: AnyMethod, problem: Problem, trajectories: str = "compiled"
+    ops: Ops, model: Model, method: AnyMethod, problem: SmallProblem, trajectories: str = "compiled"
 ) -> Arrays:
     """Return the arrays of a case as `group/array`.
 
@@ -82,7 +82,7 @@ def evaluate(
 
 
 def _evaluate_groups(
-    ops: Ops, model: Model, method: AnyMethod, problem: Problem, trajectories: str
+    ops: Ops, model: Model, method: AnyMethod, problem: SmallProblem, trajectories: str
 ) -> Arrays:
     """Return values, gradients, one E-step and, unless `trajectories` is "none", two trajectories.
 

@@ -17,6 +17,7 @@ from svgpbench.checks.identities_of_bases import (
 )
 from svgpbench.checks.identities_of_bounds import (
     divergence_is_positive,
+    evidence_is_between_bounds,
     inducing_at_data_gives_gpr,
     objectives_meet,
     sites_of_data_stay_exact,
@@ -75,6 +76,7 @@ IDENTITIES: dict[int, tuple[Callable[[Ops, Names], float], float]] = {
     12: (divergence_is_positive, 1e-10),
     13: (growing_keeps_q, 1e-10),
     14: (narrower_is_tighter, 1e-10),
+    15: (evidence_is_between_bounds, 1e-10),
 }
 """Number → check and tolerance."""
 

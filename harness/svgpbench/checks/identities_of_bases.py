@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from svgpbench.checks.bench import Bench, Floats, Names, bench, bound_kl_and_marginals, worst_of
-from svgpbench.checks.cases import USUAL, VARIANTS, Problem, build_model, small_problem
+from svgpbench.checks.cases import USUAL, VARIANTS, SmallProblem, build_model, small_problem
 from svgpbench.checks.matrix import difference
 from svgpbench.kernels import Theta, constrain
 from svgpbench.kernels.bases import Features
@@ -46,7 +46,7 @@ def coupled_inside_decoupled(ops: Ops, likelihoods: Names) -> float:
     return worst
 
 
-class WithoutWidth(Problem):
+class WithoutWidth(SmallProblem):
     """A problem whose inducing inputs are inducing functions of width 0."""
 
     def inducing(self, basis: str) -> Features:

@@ -8,8 +8,9 @@ from svgpbench.checks.bench import Bench, Names, bench, scaled_theta, worst_of
 from svgpbench.checks.cases import USUAL, VARIANTS, build_model, grid_problem, likelihoods_of
 from svgpbench.checks.dense import gpr_bound, sgpr_bound
 from svgpbench.checks.matrix import difference
-from svgpbench.kernels import unconstrain
+from svgpbench.kernels import constrain, unconstrain
 from svgpbench.methods import build_method
+from svgpbench.methods.collapsed import SGPR
 from svgpbench.ops import Ops
 from svgpbench.tree import tree_map
 
@@ -82,3 +83,29 @@ def divergence_is_positive(ops: Ops, likelihoods: Names) -> float:
         if not b.kl(b.e_step(b.start, b.full, b.rate)) > 0.0:  # also for NaN
             return float("inf")
     return float(np.max(at_prior))  # np.max keeps NaN; the built-in max may not
+
+
+def evidence_is_between_bounds(ops: Ops, likelihoods: Names) -> float:
+    """15: Gaussian: SGPR's bound < log p(y) < Titsias's upper bound (2014) at any θ; equal at Z = X."""
+    sgpr = SGPR()
+
+    def lower_and_upper(b: Bench) -> list[float]:
+        f, p = b.steps.factor(b.raw, b.prior, b.full), b.model.conditional(constrain(ops, b.raw))
+        sums = sgpr.sums(ops, f, p, b.full.y)
+        bounds = sgpr.collapsed_bound(ops, p, sums), sgpr.upper_bound(ops, p, sums)
+        return [float(ops.to_numpy(x)) for x in bounds]
+
+    b = bench(ops, "sgpr", "gaussian")
+    theta = b.problem.theta(b.model)
+    for kernel, noise in ((0.4, 1.0), (1.3, 1.0), (2.0, 1.0), (1.0, 0.2), (0.7, 3.0)):
+        new_theta = scaled_theta(theta, kernel, noise)
+        b.move(tree_map(ops.asarray, unconstrain(new_theta)))
+        lower, upper = lower_and_upper(b)
+        exact = gpr_bound(new_theta, "matern52", b.problem.X, b.y)
+        if not min(exact - lower, upper - exact) >= 1e-3 * abs(exact):  # also where a bound is NaN
+            return float("inf")
+    problem = grid_problem()
+    model = build_model("gaussian", "matern32", jitter=0.0)
+    exact = gpr_bound(problem.theta(model), "matern32", problem.X, problem.y)
+    at_data = lower_and_upper(Bench(ops, model, sgpr, problem))
+    return max(difference(x, exact) for x in at_data)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.checks.cases import KERNELS_IN_TURN, Case, small_problem
+from svgpbench.checks.cases import KERNELS_IN_TURN, MatrixCase, small_problem
 from svgpbench.checks.evaluate import GROUPS, SKIPPED, Arrays
 from svgpbench.ops import eps
 from svgpbench.plugins import load_backend
@@ -36,7 +36,7 @@ def bound(group: str, dtype: str, condition: float = CONDITION) -> float:
     return FLOAT64[group] if dtype == "float64" else FLOAT32[group] * condition * eps(dtype)
 
 
-def condition_of(case: Case) -> float:
+def condition_of(case: MatrixCase) -> float:
     """Return a condition number of the covariance of the case's basis, at least `CONDITION`."""
     model, method = case.build()
     if case.kernel in KERNELS_IN_TURN:
@@ -84,7 +84,9 @@ class MatrixEntry:
         return self.worst <= self.tolerance
 
 
-def compare(case: Case, numbers: dict[str, Arrays], dense: Arrays | None) -> list[MatrixEntry]:
+def compare(
+    case: MatrixCase, numbers: dict[str, Arrays], dense: Arrays | None
+) -> list[MatrixEntry]:
     """Return the entries of one case from the arrays of each backend.
 
     `dense` is compared with the arrays of `numpy`. In float32 the arrays of `numpy` are in float64. A

@@ -70,7 +70,24 @@ class Report:
 
     def tables(self) -> tuple[Table, ...]:
         """Return tables of the matrix by method, the identities and the growth of rounding."""
-        return self._matrix_table(), self._identity_table(), self._rounding_table()
+        by_number = _grouped(self.identities, lambda i: i.number)
+        worst = [max(outcomes, key=lambda i: i.worst) for outcomes in by_number.values()]
+        identities = Table(
+            (number(""), Column("identity"), number("worst")),
+            [
+                [i.number, i.statement, _styled(i.worst, ok=all(x.ok for x in by_number[i.number]))]
+                for i in worst
+            ],
+        )
+        names = ("M-steps, Z learned", "between backends", "one, X perturbed by 1e-15")
+        rounding = Table(
+            [number(name) for name in names],
+            [
+                [r.m_steps, _styled(r.backends, ok=r.ok), f"{r.perturbed:.0e}"]
+                for r in self.rounding
+            ],
+        )
+        return self._matrix_table(), identities, rounding
 
     def lines(self) -> list[Styled]:
         """Return lines on skipped parts, with reasons, and on failures."""
@@ -113,21 +130,6 @@ class Report:
                 rows.append([label, count, *cells])
         title = f"Worst difference, max|Δ| / max|value|, among {', '.join(self.backends)}"
         return Table(columns, rows, title)
-
-    def _identity_table(self) -> Table:
-        rows = []
-        for index, outcomes in _grouped(self.identities, lambda i: i.number).items():
-            worst = max(outcomes, key=lambda i: i.worst)
-            ok = all(i.ok for i in outcomes)
-            rows.append([index, worst.statement, _styled(worst.worst, ok=ok)])
-        return Table((number(""), Column("identity"), number("worst")), rows)
-
-    def _rounding_table(self) -> Table:
-        names = ("M-steps, Z learned", "between backends", "one, X perturbed by 1e-15")
-        rows = [
-            [r.m_steps, _styled(r.backends, ok=r.ok), f"{r.perturbed:.0e}"] for r in self.rounding
-        ]
-        return Table([number(name) for name in names], rows)
 
     def _verdict(self) -> list[Styled]:
         """Return one line per result out of tolerance and per failure, or that there are none."""

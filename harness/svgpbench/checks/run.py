@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from svgpbench.checks.cases import Case, cases, small_problem
+from svgpbench.checks.cases import MatrixCase, cases, small_problem
 from svgpbench.checks.completeness import FAILED, Skip, arrays_of, omissions, skips
 from svgpbench.checks.dense import dense_arrays, without_dense
 from svgpbench.checks.evaluate import REFERENCE, Arrays
@@ -59,47 +58,46 @@ class Share:
     identities: tuple[str, ...] = ()  # likelihoods to run them with
     replicas: list[int] = field(default_factory=list)
 
+    @property
+    def title(self) -> str:
+        """Title of the backend."""
+        return BackendConfig(name=self.backend, mode=self.mode).title
+
 
 def plan(
-    backends: Iterable[BackendConfig], all_cases: list[Case], *, full: bool, device: str = "cpu"
+    backends: Iterable[BackendConfig],
+    all_cases: list[MatrixCase],
+    *,
+    full: bool,
+    device: str = "cpu",
 ) -> list[Share]:
     """Return the shares of a check. One backend also runs the perturbed replicas of the trajectory."""
-    configs, known_frameworks = list(backends), frameworks()
+    configs = list(backends)
     replicated = _replicated_backend(configs)
+    numbered = [(i, asdict(case)) for i, case in enumerate(all_cases)]
+    needs = {b.name: framework_of(b.name) for b in configs}
+    slow = {name for name, framework in needs.items() if framework and framework.compiles_slowly}
     shares: list[Share] = []
-    for b in sorted(configs, key=_start_order):
-        # programs are compiled per dtype, and starting a process is faster than compiling
-        slow = b.name in known_frameworks and known_frameworks[b.name].compiles_slowly
+    # long shares start first, so that cores finish together
+    for b in sorted(configs, key=lambda b: (b.name not in slow, needs[b.name] is None)):
+        parts = [numbered]
+        if b.name in slow or full:
+            # programs are compiled per dtype, and starting a process is faster than compiling
+            parts = [[x for x in numbered if x[1]["dtype"] == t] for t in ("float64", "float32")]
         first, *others = [
-            Share(b.name, b.mode, device, part)
-            for part in _chunks(all_cases, by_dtype=slow or full)
+            Share(b.name, b.mode, device, part[i : i + CHUNK])
+            for part in parts
+            for i in range(0, len(part), CHUNK)
         ]
         identities = tuple(likelihoods()) if full else QUICK_LIKELIHOODS
         replicas = list(range(REPLICAS + 1)) if b.title == replicated else [0]
-        if slow and full:  # its memory holds the programs of one chunk, or of all identities
+        if b.name in slow and full:
+            # the memory of a process holds the programs of one chunk, or of all identities
             shares += [first, Share(b.name, b.mode, device, [], identities, replicas), *others]
         else:  # identities reuse programs of float64 cases; trajectories go to the last, shorter share
             *earlier, last = [replace(first, identities=identities), *others]
             shares += [*earlier, replace(last, replicas=replicas)]
     return shares
-
-
-def _start_order(backend: BackendConfig) -> int:
-    """Return a sort key that starts long shares first, so that cores finish together."""
-    framework = framework_of(backend.name)
-    return 2 if framework is None else 0 if framework.compiles_slowly else 1
-
-
-def _chunks(all_cases: list[Case], *, by_dtype: bool) -> list[list[tuple[int, dict[str, str]]]]:
-    """Return numbered cases in chunks; with `by_dtype` each has one dtype and shares its programs."""
-    numbered = [(i, asdict(case)) for i, case in enumerate(all_cases)]
-    if by_dtype:
-        numbered.sort(key=lambda x: x[1]["dtype"], reverse=True)  # float64, then float32
-    parts = [
-        list(group)
-        for _, group in itertools.groupby(numbered, lambda x: x[1]["dtype"] if by_dtype else "")
-    ]
-    return [part[i : i + CHUNK] for part in parts for i in range(0, len(part), CHUNK)]
 
 
 def _replicated_backend(configs: list[BackendConfig]) -> str:
@@ -135,40 +133,45 @@ def run_checks(
     arrays: dict[str, Arrays] = {b.title: {} for b in configs}
     failures: list[str] = []
     ended_badly: set[str] = set()
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(usable_cores())) as pool:
-        if device != "cpu":
-            _check_device(device, configs, Path(folder))
-        shared = _shared_compilations(Path(folder)) if full else {}
+    shared: dict[str, str] = {}  # variables with which processes share compiled programs
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(len(usable_cores())) as pool:
+        folder = Path(name)
+        if full:
+            for framework_name, framework in frameworks().items():
+                shared |= framework.cache(str(folder / framework_name))
+        if device != "cpu":  # a device that is missing is an error before anything is computed
+            for b in configs:
+                try:
+                    _run(Share(b.name, b.mode, device), folder / "nothing.npz", {})
+                except RuntimeError as error:
+                    raise UserError(str(error).rpartition("UserError: ")[2]) from None
         futures = {
-            pool.submit(_run, share, Path(folder) / f"{i}.npz", shared): share
+            pool.submit(_run, share, folder / f"{i}.npz", shared): share
             for i, share in enumerate(shares)
         }
         for done, future in enumerate(as_completed(futures), 1):
-            share = futures[future]
-            title = BackendConfig(name=share.backend, mode=share.mode).title
+            title = futures[future].title
             try:
                 arrays[title] |= future.result()
             except RuntimeError as error:
                 failures.append(f"{title}: {error}")
                 ended_badly.add(title)
             on_progress(f"{done}/{len(shares)} {title}")
+        replicated = _replicated_backend(configs)
+        if "trajectory|0|skipped" in arrays[replicated] and len(configs) > 2:
+            # it offers no float64, so the reference shows the effect of rounding on the others
+            replicated = REFERENCE
+            share = Share(REFERENCE, "", "cpu", replicas=list(range(1, REPLICAS + 1)))
+            try:
+                arrays[REFERENCE] |= _run(share, folder / "replicas.npz", shared)
+            except RuntimeError as error:
+                failures.append(f"{REFERENCE}: {error}")
     not_offered: list[Skip] = []
     for b in configs:
         not_offered += skips(b, all_cases, arrays[b.title])
         if b.title not in ended_badly:  # otherwise the failure explains what is missing
             failures += omissions(b, all_cases, arrays[b.title])
-    return _report(
-        all_cases, arrays, _replicated_backend(configs), failures, not_offered, full=full
-    )
-
-
-def _check_device(device: str, configs: Iterable[BackendConfig], folder: Path) -> None:
-    """Raise `UserError` if a backend does not find the device, before anything is computed."""
-    for b in configs:
-        try:
-            _run(Share(b.name, b.mode, device), folder / "nothing.npz", {})
-        except RuntimeError as error:
-            raise UserError(str(error).rpartition("UserError: ")[2]) from None
+    return _report(all_cases, arrays, replicated, failures, not_offered, full=full)
 
 
 def _run(share: Share, out: Path, variables: dict[str, str]) -> Arrays:
@@ -191,16 +194,8 @@ def _run(share: Share, out: Path, variables: dict[str, str]) -> Arrays:
         return dict(stored)
 
 
-def _shared_compilations(folder: Path) -> dict[str, str]:
-    """Return environment variables with which processes share compiled programs in `folder`."""
-    variables: dict[str, str] = {}
-    for name, framework in frameworks().items():
-        variables |= framework.cache(str(folder / name))
-    return variables
-
-
 def _report(
-    all_cases: list[Case],
+    all_cases: list[MatrixCase],
     arrays: dict[str, Arrays],
     replicated: str,
     failures: list[str],
@@ -232,22 +227,13 @@ def _report(
         if k.startswith("trajectory|") and not k.endswith(("|0", "|skipped"))
     ]
     rounding = growth(runs, replicas, replicated) if replicated in runs and len(runs) > 1 else []
-    return Report(
-        list(arrays),
-        full,
-        entries,
-        identities,
-        rounding,
-        failures,
-        list(_notes(all_cases)),
-        not_offered,
-    )
-
-
-def _notes(all_cases: Iterable[Case]) -> Iterator[str]:
-    """Yield one line per part without a dense column, and per plugin that cannot be loaded."""
-    for what in dict.fromkeys(filter(None, map(without_dense, all_cases))):
-        yield f"{what} has no dense column: its backends are compared with one another alone"
-    for group in (METHODS, LIKELIHOODS, KERNELS, BACKENDS):
-        for _, line in left_out(group):
-            yield f"left out: {line}"
+    notes = [
+        f"{what} has no dense column: its backends are compared with one another alone"
+        for what in dict.fromkeys(filter(None, map(without_dense, all_cases)))
+    ]
+    notes += [
+        f"left out: {line}"
+        for group in (METHODS, LIKELIHOODS, KERNELS, BACKENDS)
+        for _, line in left_out(group)
+    ]
+    return Report(list(arrays), full, entries, identities, rounding, failures, notes, not_offered)

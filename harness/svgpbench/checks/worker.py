@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from svgpbench.checks.cases import Case, small_problem
+from svgpbench.checks.cases import MatrixCase, small_problem
 from svgpbench.checks.completeness import FAILED, SOURCE
 from svgpbench.checks.evaluate import (
     REFERENCE,
@@ -48,10 +48,12 @@ def run_task(task: dict[str, Any]) -> Arrays:
     """
     target = (str(task["backend"]), str(task["mode"]), str(task["device"]))
     out: Arrays = {}
-    computed_cases: dict[Case, Arrays] = {}
+    computed_cases: dict[MatrixCase, Arrays] = {}
     for index, fields in task["cases"]:
-        arrays = _arrays_of_case(target, Case(**fields), computed_cases)
+        arrays = _arrays_of_case(target, MatrixCase(**fields), computed_cases)
         out |= {f"{index}|{name}": array for name, array in arrays.items()}
+    # the mode and the device must be there, whatever the dtype
+    ops = ops_for(*target, load(BACKENDS, target[0]).capabilities.dtypes[0])
     if why := _refused_dtype(target[0], "float64"):
         numbers = list(IDENTITIES) if task["identities"] else []
         out |= {f"identity|{number}|skipped": np.array(why) for number in numbers}
@@ -76,7 +78,9 @@ def run_task(task: dict[str, Any]) -> Arrays:
     return out
 
 
-def _arrays_of_case(target: Target, case: Case, computed_cases: dict[Case, Arrays]) -> Arrays:
+def _arrays_of_case(
+    target: Target, case: MatrixCase, computed_cases: dict[MatrixCase, Arrays]
+) -> Arrays:
     """Return the arrays of one case. `computed_cases` caches earlier cases and is updated."""
     if why := _refused_dtype(target[0], case.dtype):
         return skipped(groups_of(case.trajectories), why)

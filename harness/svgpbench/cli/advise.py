@@ -8,7 +8,7 @@ import typer
 
 from svgpbench.cli.data.audit import TableTask, Task
 from svgpbench.cli.one_data_set import USUAL_LIKELIHOODS, one_data_set
-from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
+from svgpbench.cli.options import AsJson, RecordsFolder, records_folder
 from svgpbench.cli.printing import print_json
 from svgpbench.config import DataConfig
 from svgpbench.errors import UserError
@@ -73,7 +73,7 @@ def advise_command(
             help="Experiment file of your own that says whether rates were searched.",
         ),
     ] = None,
-    results: ResultsFolder = RESULTS,
+    results: RecordsFolder = None,
     evidence: Annotated[
         bool, typer.Option("--evidence", help="Print the comparison of each experiment as well.")
     ] = False,
@@ -104,7 +104,9 @@ def advise_command(
     if kind is not None:
         _refuse_misfits(kind, likelihood, metric)
         likelihoods = likelihoods or USUAL_LIKELIHOODS[kind]
-    advice = advise(results, Question(likelihoods, n, D, M, factor), metric, experiment or ())
+    advice = advise(
+        records_folder(results), Question(likelihoods, n, D, M, factor), metric, experiment or ()
+    )
     if as_json:
         print_json(advice.to_json())
     else:

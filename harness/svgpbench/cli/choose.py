@@ -5,18 +5,18 @@ from __future__ import annotations
 import typer
 
 from svgpbench.cli.exit_codes import FAILED
-from svgpbench.cli.options import RESULTS, ExperimentName, ResultsFolder
+from svgpbench.cli.options import ExperimentName, RecordsFolder, records_folder
 from svgpbench.cli.printing import show
 from svgpbench.experiments import load_experiment
 from svgpbench.output.table import Column, Table, number
 
 
-def choose_command(experiment: ExperimentName, *, results: ResultsFolder = RESULTS) -> None:
+def choose_command(experiment: ExperimentName, *, results: RecordsFolder = None) -> None:
     """Show which rates the records choose, and whether the preset names them; 1 where it does not."""
     from svgpbench.results.tuned_methods import choices, choosing_preset
 
     declared = load_experiment(experiment)
-    row_choices = choices(results, declared)
+    row_choices = choices(records_folder(results), declared)
     columns = (Column("row"), Column("method"), number("ELBO", ".1f"), Column(""))
     rows = [
         [choice.row, label, elbo, "chosen" if label == choice.best else ""]

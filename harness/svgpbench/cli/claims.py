@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
+from svgpbench.cli.options import AsJson, RecordsFolder, records_folder
 from svgpbench.cli.printing import counting, print_json, show
 from svgpbench.errors import UserError
 from svgpbench.output.table import Column, Styled, Table
@@ -59,7 +59,7 @@ def claims_command(
         bool,
         typer.Option("--released", help="Show the grades that were shipped with this version."),
     ] = False,
-    results: ResultsFolder = RESULTS,
+    results: RecordsFolder = None,
     as_json: AsJson = False,
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the grades as Markdown.")
@@ -79,8 +79,9 @@ def claims_command(
         _print_released(paper, as_markdown)
         return
     if page == "contradictions":
-        typer.echo(_contradictions(results))
+        typer.echo(_contradictions(records_folder(results)))
         return
+    results = records_folder(results)
     from svgpbench.papers import load_paper, paper_folders
     from svgpbench.papers.judged_claims import judged_claims
 

@@ -9,13 +9,51 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-COMMANDS = (
-    *("list", "fetch", "run", "choose", "table", "plot"),
-    *("compare", "advise", "inducing", "claims", "reproduce"),
-    *("report", "collect", "verify", "migrate", "check", "speed", "scaling", "learn", "survive"),
-    *("cost", "sharded", "doctor", "new", "data"),
-)
-"""Names in the order of the help; each is a module, with a function `NAME_command` or a group `app`."""
+GROUPS = {
+    "Start": {
+        "doctor": "Check this machine and say what to install.",
+        "list": "List methods, backends, data sets, experiments and more.",
+    },
+    "Run and look": {
+        "run": "Run an experiment; finished cells are kept.",
+        "table": "Print the final numbers of an experiment.",
+        "plot": "Draw the figures of an experiment.",
+        "compare": "Compare two methods, backends or folders of records.",
+        "choose": "Show which learning rates the records choose.",
+    },
+    "Papers": {
+        "claims": "Grade the claims of papers, with the evidence.",
+        "reproduce": "Make the figures and tables of papers again.",
+        "report": "Write all results as a folder of web pages.",
+    },
+    "Speed and stability": {
+        "speed": "Time training steps, also of GPflow, GPyTorch and GPJax.",
+        "scaling": "Measure how the time of a step grows with each size.",
+        "learn": "Time training until it reaches a given accuracy.",
+        "survive": "Find the learning rates at which natural gradients fail.",
+        "cost": "Count FLOPs, bytes and memory of a method's steps.",
+        "sharded": "Time steps on a table larger than memory.",
+    },
+    "Data": {
+        "advise": "Recommend a method for your data, from the records.",
+        "inducing": "Say how many inducing points are enough for your data.",
+        "fetch": "Download data sets and verify their checksums.",
+        "data": "Show, audit, split, make and export data sets.",
+    },
+    "Records": {
+        "verify": "Run records again and compare the numbers.",
+        "collect": "Put records of several folders into one table or folder.",
+        "migrate": "Rewrite records of an older version.",
+    },
+    "For plugin authors": {
+        "new": "Write a package that adds a method, backend or data set.",
+        "check": "Check that all backends compute the same numbers.",
+    },
+}
+"""Summaries of the commands by need and name, in the order of the help."""
+
+COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
+"""Summaries by name; each name is a module, with a function `NAME_command` or a group `app`."""
 
 
 class LazyCommands(Mapping[str, Any]):
@@ -46,3 +84,11 @@ class Commands(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes | {"commands": LazyCommands()})
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the summaries of the commands by need. No command is imported."""
+        first_width = max(map(len, COMMANDS))
+        for title, commands in GROUPS.items():
+            rows = [(name.ljust(first_width), text) for name, text in commands.items()]
+            with formatter.section(title):
+                formatter.write_dl(rows)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from svgpbench.cli.exit_codes import FAILED
-from svgpbench.cli.options import RESULTS, AsJson, Backends, PresetName, ResultsFolder
+from svgpbench.cli.options import AsJson, Backends, PresetName, RecordsFolder, records_folder
 from svgpbench.cli.printing import print_json, show
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, load_experiment, resolve, shipped_experiments
@@ -45,7 +45,7 @@ def compare_command(
             "--metric", help="Metric to compare; repeat for several. The usual ones by default."
         ),
     ] = None,
-    results: ResultsFolder = RESULTS,
+    results: RecordsFolder = None,
     backend: Backends = None,
     fail_if_worse: Annotated[
         bool,
@@ -66,6 +66,7 @@ def compare_command(
     if any(Path(name).is_dir() or os.sep in name for name in (first, second)):
         sides = _sides_of_folders(Path(first), Path(second), declared, preset, backend)
     else:
+        results = records_folder(results)
         declared = declared or _only_experiment(results)
         sides = _sides_of_experiment(first, second, declared, preset, results, backend)
     comparison = compared(sides, metric or ())

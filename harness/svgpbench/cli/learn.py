@@ -8,8 +8,8 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from svgpbench.benchmarks.records import append
 from svgpbench.benchmarks.stability.libraries import select
-from svgpbench.benchmarks.time_to_target import records
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.plan import (
@@ -21,7 +21,11 @@ from svgpbench.benchmarks.time_to_target.plan import (
     read_plan,
     shipped_plans,
 )
-from svgpbench.benchmarks.time_to_target.records import RunRecord
+from svgpbench.benchmarks.time_to_target.records import (
+    TrainingRecord,
+    least_disturbed,
+    read_training,
+)
 from svgpbench.benchmarks.time_to_target.tables import end_table, notes, search_table, target_table
 from svgpbench.benchmarks.time_to_target.training import PlanTrainer, Resources
 from svgpbench.benchmarks.timing.cases import timed_method
@@ -89,7 +93,7 @@ def learn_command(
     if not (from_records or library):
         libraries = [x for x in libraries if x == OURS or peer_python(x)]
     contestants = _contestants(declared, libraries)
-    recorded = records.read(results)
+    recorded = read_training(results)
     if from_records:
         entries = {name: compare(declared, name, contestants, recorded.get) for name in problems}
     else:
@@ -131,7 +135,7 @@ def _run(
     plan: LearningPlan,
     problems: list[str],
     contestants: list[Contestant],
-    recorded: dict[Run, RunRecord],
+    recorded: dict[Run, TrainingRecord],
     results: Path,
     limits: RunLimits,
 ) -> dict[str, list[ContestantRuns]]:
@@ -148,23 +152,23 @@ def _run(
         PlanTrainer(plan, Resources(peers, limits.threads, cores)) as trainer,
     ):
 
-        def execute(run: Run) -> RunRecord:
+        def execute(run: Run) -> TrainingRecord:
             for _ in range(TRIES):
                 if run in recorded and recorded[run].other_cores <= limits.other_cores:
                     break
                 record = trainer.run(run)
-                records.append(results, record)
+                append(results, record)
                 tell(f"{run.title}: {_end_in_words(record)}")
-                recorded[run] = records.least_disturbed(recorded.get(run), record)
+                recorded[run] = least_disturbed(recorded.get(run), record)
             return recorded[run]
 
         return {name: compare(plan, name, contestants, execute) for name in problems}
 
 
-def _end_in_words(record: RunRecord) -> str:
+def _end_in_words(record: TrainingRecord) -> str:
     """Return the end of a run in words, for a line of progress."""
-    if record.end != records.DONE or record.last is None:
-        return f"{record.end}: {record.message}"
+    if record.status != "ok" or record.last is None:
+        return f"{record.label}: {record.message}"
     nlpd = "" if record.last.nlpd is None else f", NLPD {record.last.nlpd:.4f}"
     lost = f"; others took {record.other_cores:.2f} cores" if record.other_cores else ""
     return f"{record.last.iterations} iterations, ELBO {record.last.elbo:.6g}{nlpd}{lost}"

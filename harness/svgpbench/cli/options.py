@@ -8,8 +8,13 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from svgpbench.cli.printing import tell
+
 RESULTS = Path("runs")
 """Default folder of records."""
+
+COMMITTED = Path("results")
+"""Folder of the committed records in a clone."""
 
 
 class Dtype(StrEnum):
@@ -35,6 +40,14 @@ PresetName: TypeAlias = Annotated[
 ]
 ResultsFolder: TypeAlias = Annotated[
     Path, typer.Option("--results", metavar="DIR", help="Folder of records.")
+]
+RecordsFolder: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--results",
+        metavar="DIR",
+        help="Folder of records; runs by default, or results if only that has records.",
+    ),
 ]
 Backends: TypeAlias = Annotated[
     list[str] | None,
@@ -68,3 +81,25 @@ DaskAddress: TypeAlias = Annotated[
     ),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def records_folder(results: Path | None) -> Path:
+    """Return the folder of records to read.
+
+    Without `--results` this is `runs`. If `runs` has no records but `results` has, as in a fresh clone,
+    it is `results`, and a line on stderr says so.
+    """
+    if results is not None:
+        return results
+    if not _has_records(RESULTS) and _has_records(COMMITTED):
+        tell(f"no records in {RESULTS}: reading those in {COMMITTED}")
+        return COMMITTED
+    return RESULTS
+
+
+def _has_records(folder: Path) -> bool:
+    """Return True if a folder has records of cells, or of `svgpbench learn` or `survive`."""
+    from svgpbench.results.store import experiments
+
+    others = (folder / name for name in ("learning", "survival"))
+    return any(other.is_dir() for other in others) or bool(experiments(folder))

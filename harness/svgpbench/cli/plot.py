@@ -7,7 +7,13 @@ from typing import Annotated
 
 import typer
 
-from svgpbench.cli.options import RESULTS, Backends, ExperimentName, PresetName, ResultsFolder
+from svgpbench.cli.options import (
+    Backends,
+    ExperimentName,
+    PresetName,
+    RecordsFolder,
+    records_folder,
+)
 from svgpbench.cli.table import KindName, check_one_name, collected_records
 from svgpbench.errors import UserError
 from svgpbench.experiments import FigureEntry, load_experiment
@@ -18,7 +24,7 @@ def plot_command(
     experiment: ExperimentName,
     *,
     preset: PresetName = None,
-    results: ResultsFolder = RESULTS,
+    results: RecordsFolder = None,
     backend: Backends = None,
     figure: Annotated[
         str | None,
@@ -50,7 +56,7 @@ def plot_command(
     for path in paths:
         check_figure_path(path)
     kinds: list[FigureKind] = [kind_of(FIGURES, entry, declared) for entry in entries]
-    collected = collected_records(declared, preset, results, backend)
+    collected = collected_records(declared, preset, records_folder(results), backend)
     for path, figure_kind in zip(paths, kinds, strict=True):
         typer.echo(f"{path}\n{draw_figure(collected, path, figure_kind)}")
     if note := unsettled_note(collected.records):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from svgpbench.cli.options import RESULTS, ResultsFolder
+from svgpbench.cli.options import RESULTS, RecordsFolder, records_folder
 from svgpbench.cli.printing import tell
 from svgpbench.errors import UserError
 from svgpbench.output.number_formats import in_bytes
@@ -23,10 +23,11 @@ def report_command(
             "--paper", metavar="NAME", help="Name of a paper; repeat for several. All by default."
         ),
     ] = None,
-    results: ResultsFolder = RESULTS,
+    results: RecordsFolder = None,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the pages.")] = OUT,
 ) -> None:
     """Make pages of papers, claims, methods, data and speed that open without a server."""
+    results = records_folder(results)
     if not results.is_dir():
         raise UserError(f"--results {results}: there is no such folder; name one with records")
     from svgpbench.site.folder import check_site_folder

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
-from svgpbench.cli.options import RESULTS, Backends, PresetName, ResultsFolder
+from svgpbench.cli.options import RESULTS, Backends, PresetName, RecordsFolder, records_folder
 from svgpbench.cli.progress import reporter
 from svgpbench.errors import UserError
 
@@ -35,7 +35,7 @@ def reproduce_command(
     from_records: Annotated[
         bool, typer.Option("--from-records", help="Use the existing records and run no cell.")
     ] = False,
-    results: ResultsFolder = RESULTS,
+    results: RecordsFolder = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder of the figures, tables and grades.")
     ] = OUT,
@@ -63,6 +63,7 @@ def reproduce_command(
     selections = choose(names or [])
     planned = [item for selection in selections for item in plan(selection, preset, backend or ())]
     computed = [item for selection in selections for item in computed_artefacts(selection)]
+    results = records_folder(results) if from_records else results or RESULTS
     if from_records and not results.is_dir():
         raise UserError(f"--results {results}: there is no such folder; name one with records")
     check_writable(pages or out)

@@ -8,11 +8,10 @@ from typing import Annotated
 
 import typer
 
-from svgpbench.benchmarks.stability import records
 from svgpbench.benchmarks.stability.libraries import LIBRARIES, locate_libraries, select
 from svgpbench.benchmarks.stability.map import draw_map, tables
 from svgpbench.benchmarks.stability.plan import SHIPPED, cells_of, read_plan
-from svgpbench.benchmarks.stability.records import StabilityRecord
+from svgpbench.benchmarks.stability.records import NO_VERDICT, StabilityRecord, read_stability
 from svgpbench.benchmarks.stability.run import run_cells
 from svgpbench.cli.exit_codes import FAILED
 from svgpbench.cli.options import RESULTS, FromRecords, PlanProblems, ResultsFolder
@@ -72,9 +71,9 @@ def survive_command(
             interpreters,
             results,
             timeout,
-            on_end=lambda record: tell(f"{record.cell.title}: {_end_in_words(record)}"),
+            on_end=lambda record: tell(f"{record.run.title}: {_end_in_words(record)}"),
         )
-    recorded = records.read(results)
+    recorded = read_stability(results)
     ended = {cell: recorded[cell] for cell in cells if cell in recorded}
     if not ended:
         raise UserError(
@@ -83,17 +82,17 @@ def survive_command(
     show(*tables(declared, ended))
     if figure is not None:
         draw_map(declared, ended, figure)
-    if any(record.end in records.NO_VERDICT for record in ended.values()):
+    if any(record.status in NO_VERDICT for record in ended.values()):
         raise typer.Exit(FAILED)
 
 
 def _end_in_words(record: StabilityRecord) -> str:
     """Return the end of a run in words, for a line of progress."""
-    if record.lived:
+    if record.status == "ok":
         return f"lived {record.step} steps"
-    how = "no verdict," if record.end in records.NO_VERDICT else "died at"
+    how = "no verdict," if record.status in NO_VERDICT else "died at"
     message = f" ({record.message})" if record.message else ""
-    return f"{how} step {record.step}: {record.end}{message}"
+    return f"{how} step {record.step}: {record.label}{message}"
 
 
 def _interpreters(texts: Iterable[str]) -> dict[str, str]:

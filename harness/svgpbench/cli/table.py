@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from svgpbench.cli.options import (
-    RESULTS,
     AsJson,
     Backends,
     ExperimentName,
     PresetName,
-    ResultsFolder,
+    RecordsFolder,
+    records_folder,
 )
 from svgpbench.cli.printing import print_json, show
 from svgpbench.errors import UserError
@@ -38,7 +38,7 @@ def table_command(
     experiment: ExperimentName,
     *,
     preset: PresetName = None,
-    results: ResultsFolder = RESULTS,
+    results: RecordsFolder = None,
     backend: Backends = None,
     table: Annotated[
         str | None,
@@ -77,7 +77,7 @@ def table_command(
             find_metric(name)
         entries = [entry.model_copy(update={"metrics": metric}) for entry in entries]
     kinds: list[TableKind] = [kind_of(TABLES, entry, declared) for entry in entries]
-    collected = collected_records(declared, preset, results, backend)
+    collected = collected_records(declared, preset, records_folder(results), backend)
     titles = tuple(dict.fromkeys(record.config.backend.title for record in collected.records))
     form = "json" if as_json else "csv" if as_csv else "markdown" * as_markdown
     for index, table_kind in enumerate(kinds):

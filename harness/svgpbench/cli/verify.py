@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from svgpbench.cli.exit_codes import FAILED
-from svgpbench.cli.options import RESULTS, AsJson, Jobs, ResultsFolder
+from svgpbench.cli.options import AsJson, Jobs, RecordsFolder, records_folder
 from svgpbench.cli.printing import print_json, show
 from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.errors import UserError
@@ -27,7 +27,7 @@ def verify_command(
         ),
     ] = None,
     *,
-    results: ResultsFolder = RESULTS,
+    results: RecordsFolder = None,
     sample: Annotated[
         int | None,
         typer.Option(
@@ -45,6 +45,7 @@ def verify_command(
     from svgpbench.runs.verification import verify
 
     name = None if experiment is None else load_experiment(experiment).name
+    results = records_folder(results)
     if not results.is_dir():
         raise UserError(
             f"--results {results}: there is no such folder; name one with records, such "

@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from svgpbench.benchmarks.time_to_target import records
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare
 from svgpbench.benchmarks.time_to_target.plan import (
     SHIPPED,
@@ -20,6 +19,7 @@ from svgpbench.benchmarks.time_to_target.plan import (
     shipped_plans,
 )
 from svgpbench.benchmarks.time_to_target.problems import sizes_of
+from svgpbench.benchmarks.time_to_target.records import read_training
 from svgpbench.benchmarks.time_to_target.tables import seconds_to
 from svgpbench.comparison.cases import Case, Question, near, why_no_advice
 from svgpbench.json_values import json_value
@@ -107,7 +107,7 @@ def timed_fields(folder: Path, question: Question) -> tuple[TimedField, ...]:
     """Return one field per shipped plan and likelihood with near problems; empty without the folder."""
     if not folder.is_dir():
         return ()
-    runs = records.read(folder)
+    runs = read_training(folder)
     fields: list[TimedField] = []
     for name, path in {"plan": SHIPPED, **shipped_plans()}.items():
         plan = read_plan(path)

@@ -25,7 +25,8 @@ def function_with_function(
     D, a2, b2 = A.centres.shape[-1], A.widths * A.widths, B.widths * B.widths
     log_product, d2 = 0.0, 0.0
     for d in range(D):  # a loop, so that no array is [n, m, D]
-        v = _column(l2, d)[:, None, None] + a2[None, :, d, None] + b2[None, None, :, d]
+        l2_d = l2[:, d if l2.shape[-1] > 1 else 0]  # an isotropic kernel has one for all
+        v = l2_d[:, None, None] + a2[None, :, d, None] + b2[None, None, :, d]
         gap = A.centres[None, :, d, None] - B.centres[None, None, :, d]
         log_product = log_product + ops.log(v)
         d2 = d2 + gap * gap / v
@@ -38,12 +39,12 @@ def function_with_point(
 ) -> Float[Array, "Q n m"]:
     """Return the correlations of inducing functions A and f at X, by matrix products."""
     a2 = A.widths * A.widths
-    v = l2[:, None, :] + a2[None]  # [Q, n, D]
-    scaled = A.centres[None] / v
+    v = l2[:, None, :] + a2[None, ...]  # [Q, n, D]
+    scaled = A.centres[None, ...] / v
     d2 = (
-        ops.sum(A.centres[None] * scaled, axis=-1)[..., None]
-        - 2.0 * (scaled @ ops.matrix_transpose(X)[None])
-        + (1.0 / v) @ ops.matrix_transpose(X * X)[None]
+        ops.sum(A.centres[None, ...] * scaled, axis=-1)[..., None]
+        - 2.0 * (scaled @ ops.matrix_transpose(X)[None, ...])
+        + (1.0 / v) @ ops.matrix_transpose(X * X)[None, ...]
     )
     norm = _log_norm(ops, l2, a2) + _log_norm(ops, l2, 0.0 * a2)  # a point has width 0
     log_ratio = norm - 0.5 * ops.sum(ops.log(v), axis=-1)
@@ -52,9 +53,4 @@ def function_with_point(
 
 def _log_norm(ops: Ops, l2: Float[Array, "Q #D"], c2: Float[Array, "n D"]) -> Float[Array, "Q n"]:
     """Compute ¼ Σ_d log(l_d² + 2c_d²), each function's share of the scaling and of ∏ l_d."""
-    return 0.25 * ops.sum(ops.log(l2[:, None, :] + 2.0 * c2[None]), axis=-1)
-
-
-def _column(l2: Float[Array, "Q #D"], d: int) -> Float[Array, "Q"]:
-    """Return the squared lengthscale of dimension d; an isotropic kernel has one for all."""
-    return l2[:, d] if l2.shape[-1] > 1 else l2[:, 0]
+    return 0.25 * ops.sum(ops.log(l2[:, None, :] + 2.0 * c2[None, ...]), axis=-1)

@@ -64,7 +64,7 @@ class Kernel(ABC):
         if isinstance(A, Features) or isinstance(B, Features):
             return p.variance[:, None, None] * self.correlation(ops, p, A, B)
         scale = p.lengthscales[:, None, :]
-        d2 = squared_distance(ops, A[None] / scale, B[None] / scale)
+        d2 = squared_distance(ops, A[None, ...] / scale, B[None, ...] / scale)
         return p.variance[:, None, None] * self.shape(ops, d2)
 
     def correlation(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Float[Array, "Q n m"]:

@@ -115,7 +115,7 @@ class DifferentiableCovariance(Covariance):
 
     def _shapes(self, A: Float[Array, "n D"], B: Float[Array, "m D"]) -> Shapes:
         scale = self.parameters.lengthscales[:, None, :]
-        a, b = A[None] / scale, B[None] / scale
+        a, b = A[None, ...] / scale, B[None, ...] / scale
         d2 = squared_distance(self.ops, a, b)
         shape, slope = self.kernel.shape_and_slope(self.ops, d2)
         return Shapes(self.parameters.variance[:, None, None] * shape, a, b, shape, slope)

@@ -103,11 +103,9 @@ class JitteredPoints(gpflow.inducing_variables.InducingPoints):
         self.jitter = jitter
 
 
+@gpflow.covariances.Kuu.register(JitteredPoints, gpflow.kernels.Kernel)  # type: ignore[untyped-decorator, unused-ignore]
 def _jittered(points: JitteredPoints, kernel: Any, *, jitter: float = 0.0) -> Any:
     return kernel(points.Z) + points.jitter * tf.eye(points.num_inducing, dtype=points.Z.dtype)
-
-
-gpflow.covariances.Kuu.register(JitteredPoints, gpflow.kernels.Kernel)(_jittered)
 
 
 class SquashedProbit(gpflow.likelihoods.Bernoulli):
@@ -199,18 +197,13 @@ def m_step(model: Any, adam: Any) -> Callable[..., None]:
     return step
 
 
-def em_step(model: Any, e_rate: float, adam: Any) -> Callable[..., None]:
-    """Return an iteration: natural-gradient steps, each on its own minibatch, and one of Adam on another."""
-    return in_turn(e_step(model, e_rate), m_step(model, adam))
+def em_step(model: Any, e_rate: float, adam: Any, *, retraced: bool = False) -> Callable[..., None]:
+    """Return an iteration: an E-step on each of the batches, and a step of Adam on the last.
 
-
-def retraced_em_step(model: Any, e_rate: float, adam: Any) -> Callable[..., None]:
-    """Return the iteration of `em_step` with retraced natural-gradient steps and an M-step traced once."""
-    return in_turn(retraced_e_step(model, e_rate), tf.function(m_step(model, adam)))
-
-
-def in_turn(natural: Callable[..., None], learn: Callable[..., None]) -> Callable[..., None]:
-    """Return an iteration: an E-step on each of the batches and an M-step on the last."""
+    With `retraced`, natural-gradient steps are retraced, and the M-step is traced once.
+    """
+    natural = retraced_e_step(model, e_rate) if retraced else e_step(model, e_rate)
+    learn = tf.function(m_step(model, adam)) if retraced else m_step(model, adam)
 
     def step(batches: Any, last: Any) -> None:
         for batch in batches:
@@ -292,8 +285,8 @@ class GPflowStep(Restartable):
         retraced: dict[str, Callable[[], Step]] = {
             "e_step": lambda: retraced_e_step(self.model, e_rate),
             "m_step": lambda: tf.function(builders["m_step"]()),
-            "em_step": lambda: retraced_em_step(
-                self.model, e_rate, started_adam(self.model, m_rate)
+            "em_step": lambda: em_step(
+                self.model, e_rate, started_adam(self.model, m_rate), retraced=True
             ),
         }
         if method == RETRACED:
@@ -321,10 +314,10 @@ class GPflowLearner(Restartable):
         self.X_new = tf.constant(p["X_new"])
         self.batches: list[tuple[Any, Any]] = []
         adam, e_rate = started_adam(self.model, float(p["m_rate"])), float(p["e_rate"])
+        step = em_step(self.model, e_rate, adam, retraced=method == RETRACED)
         if method == RETRACED:
-            self.modes = {"graph": self.on_batches(retraced_em_step(self.model, e_rate, adam))}
+            self.modes = {"graph": self.on_batches(step)}
         else:
-            step = em_step(self.model, e_rate, adam)
             self.modes = {
                 name: self.on_batches(tf.function(step, jit_compile=by_xla))
                 for name, by_xla in MODES.items()

@@ -154,17 +154,9 @@ def with_positive_diagonal(chol: Floats) -> Floats:
 
 def save_whitened(whitened: ExportedPosterior, path: str | Path) -> Path:
     """Write a posterior atomically; raises `UserError` if its values are not valid."""
-    file, table = npz_path(path), whitened.table
-    facts = {
-        "format": FORMAT,
-        "kernel": whitened.kernel,
-        "likelihood": whitened.likelihood,
-        "parameters": whitened.parameters,
-        "features": list(table.features),
-        "class_labels": list(table.class_labels),
-        "rows": table.rows,
-    }
-    values = {**table._asdict(), **whitened._asdict()}
+    file = npz_path(path)
+    values = {"format": FORMAT, **whitened.table._asdict(), **whitened._asdict()}
+    facts = {x: list(values[x]) if kind is list else values[x] for x, kind in WORDS.items()}
     arrays = {x: np.asarray(values[x], dtype=np.float64) for x in SHAPES}
     _check(file, facts, arrays)
     write_numbers(file, FACTS, json.dumps(facts).encode(), arrays)
@@ -180,27 +172,11 @@ def load_whitened(path: str | Path) -> ExportedPosterior:
     except ValueError:
         raise UserError(f"{file} holds no exported posterior: its {FACTS!r} are no JSON") from None
     _check(file, facts, arrays)
-    table = TableScaling(
-        tuple(facts["features"]),
-        arrays["x_mean"],
-        arrays["x_scale"],
-        float(arrays["y_mean"]),
-        float(arrays["y_scale"]),
-        tuple(facts["class_labels"]),
-        facts["rows"],
-    )
-    return ExportedPosterior(
-        facts["kernel"],
-        float(arrays["variance"]),
-        arrays["lengthscales"],
-        facts["likelihood"],
-        facts["parameters"],
-        float(arrays["jitter"]),
-        arrays["Z"],
-        arrays["mean"],
-        arrays["chol"],
-        table,
-    )
+    values: dict[str, Any] = {x: facts[x] for x in WORDS}
+    values |= {x: tuple(facts[x]) for x, kind in WORDS.items() if kind is list}
+    values |= {x: arrays[x] if axes else float(arrays[x]) for x, axes in SHAPES.items()}
+    values["table"] = TableScaling(**{x: values[x] for x in TableScaling._fields})
+    return ExportedPosterior(**{x: values[x] for x in ExportedPosterior._fields})
 
 
 def _check(file: Path, facts: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> None:

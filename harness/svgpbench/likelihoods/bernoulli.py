@@ -37,7 +37,7 @@ class BernoulliProbit(QuadratureLikelihood):
         return ops.sum(squashed_log_ndtr(ops, margin, self.squash)[0], axis=0)
 
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
-        return ops.exp(self.log_predictive_density(ops, p, mu[0] * 0.0 + 1.0, mu, v))
+        return ops.exp(self.log_predictive_density(ops, p, mu[0, ...] * 0.0 + 1.0, mu, v))
 
 
 @dataclass(frozen=True)
@@ -54,4 +54,4 @@ class BernoulliLogit(QuadratureLikelihood):
         return value, (2.0 * y - 1.0) * (1.0 - ops.exp(value))
 
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
-        return ops.exp(self.log_predictive_density(ops, p, mu[0] * 0.0 + 1.0, mu, v))
+        return ops.exp(self.log_predictive_density(ops, p, mu[0, ...] * 0.0 + 1.0, mu, v))

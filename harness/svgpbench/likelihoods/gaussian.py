@@ -55,10 +55,10 @@ class GaussianLikelihood(Likelihood):
         return ops.sum(-0.5 * (LOG_2PI + ops.log(total) + error * error / total), axis=0)
 
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
-        return mu[0]
+        return mu[0, ...]
 
     def predictive_variance(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array | tuple[()]:
-        return v[0] + p.noise_variance
+        return v[0, ...] + p.noise_variance
 
     def site_precision(self, ops: Ops, p: Tree) -> Array:
         return 1.0 / p.noise_variance

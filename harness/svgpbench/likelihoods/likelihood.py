@@ -218,7 +218,7 @@ class Conditional:
         _, beta = self.likelihood.gradients(ops, self.parameters, y, mu, v)
         zero = ops.zeros(beta.shape)
         latents = ops.sum(ops.where(beta < 0.0, zero + 1.0, zero), axis=0)
-        return ops.sum(ops.where(latents > 0.0, zero[0] + 1.0, zero[0]))
+        return ops.sum(ops.where(latents > 0.0, zero[0, ...] + 1.0, zero[0, ...]))
 
     def log_predictive_density(
         self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent

@@ -26,4 +26,4 @@ class Poisson(QuadratureLikelihood):
         return y * f - rate - ops.lgamma(y + 1.0), y - rate
 
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
-        return ops.exp(mu + 0.5 * v)[0]
+        return ops.exp(mu + 0.5 * v)[0, ...]

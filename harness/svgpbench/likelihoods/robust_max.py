@@ -106,5 +106,5 @@ class RobustMax(MulticlassLikelihood):
         rows = []
         for c in range(self.classes):
             one_hot = self.one_hot(ops, ops.asarray(np.full(1, float(c)))) + 0.0 * mu
-            rows.append(self._probability(ops, one_hot, mu, v)[None])
+            rows.append(self._probability(ops, one_hot, mu, v)[None, ...])
         return ops.concat(rows, axis=0)

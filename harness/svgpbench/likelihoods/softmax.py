@@ -56,7 +56,7 @@ class Softmax(MulticlassLikelihood):
         top = ops.max(f, axis=0, keepdims=True)
         probabilities = ops.exp(f - top)
         total = ops.sum(probabilities, axis=0, keepdims=True)
-        return probabilities / total, (top + ops.log(total))[0]
+        return probabilities / total, (top + ops.log(total))[0, ...]
 
     def variational_expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
         return with_known_slopes(ops, lambda m, s: self._expectations(ops, p, y, m, s), mu, v)

@@ -57,4 +57,4 @@ class StudentT(QuadratureLikelihood):
         return value, 2.0 * half * error / (spread + square)
 
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
-        return mu[0]
+        return mu[0, ...]

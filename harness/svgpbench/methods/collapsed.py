@@ -82,7 +82,7 @@ class SGPR(DualPosterior):
             gain = row_gain(ops, likelihood.site_precision(ops) * residual_variance(ops, f))
         return Sums(
             f.W @ ops.matrix_transpose(f.W),
-            matvec(f.W, y[None]),
+            matvec(f.W, y[None, ...]),
             ops.sum(f.kff, axis=-1),
             ops.sum(y * y),
             ops.zeros(()) + float(y.shape[-1]),

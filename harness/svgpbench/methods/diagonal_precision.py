@@ -56,7 +56,7 @@ class Slope(NamedTuple):
 class Ascent(NamedTuple):
     """The parameters that Adam moves, which determine q, and its moments."""
 
-    at: Slope  # (μ, softplus⁻¹ g)
+    at: Slope  # (μ, softplus⁻¹ g); the name is in saved posteriors
     moments: AdamState
 
 
@@ -143,12 +143,19 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
         mean = matvec(ops.matrix_transpose(f.L), state.mu)  # [P, M], L⁻¹m
         pull = matvec(f.W, alpha) - mean  # Lᵀ ∂ELBO/∂m
         if isinstance(state.adam, Ascent):
-            slope = Slope(matvec(f.L, pull), _precision_slope(ops, f, q, state.g, beta))
-            return _adam_step(ops, state, state.adam, slope, rate)
+            mu = matvec(f.L, pull)
+            S, SA = _covariances(ops, f, q)
+            # ∂ELBO/∂g = ½[((SA)∘(SA))sβ − (S∘S)g]; softplus has slope 1 − exp(−g)
+            slope = Slope(mu, 0.5 * (matvec(SA * SA, beta) - matvec(S * S, state.g)))
+            slope = slope._replace(g=slope.g * (1.0 - ops.exp(-state.g)))
+            parameters, moments = adam_ascent(ops, state.adam.moments, state.adam.at, slope, rate)
+            g = ops.softplus(parameters.g)
+            return DiagonalState(parameters.mu, g, state.halvings, Ascent(parameters, moments))
         if self.optimiser == "exact":
             target = _exact_target(ops, f, q, beta)
-        else:
-            target = _projected_target(ops, f, beta)
+        else:  # the diagonal of sA diag(β)Aᵀ, the target of S⁻¹ − K⁻¹ over all Gaussians
+            A = ops.solve_triangular(f.L, f.W, transpose=True)
+            target = matvec(A * A, beta)
         if self.optimiser == "projected-a":
             # θ₁ moves to A(α + βAᵀm): add what the kept diagonal of the precision leaves out
             beta_mean = beta * ops.sum(f.W * mean[..., None], axis=-2)
@@ -229,24 +236,6 @@ def _natural_step(
     return stepped._replace(halvings=state.halvings + count)
 
 
-def _adam_step(
-    ops: Ops, state: DiagonalState, adam: Ascent, slope: Slope, rate: Float[Array, ""]
-) -> DiagonalState:
-    """Return the state after an Adam step on (μ, softplus⁻¹ g); softplus has slope 1 − exp(−g)."""
-    slope = slope._replace(g=slope.g * (1.0 - ops.exp(-state.g)))
-    parameters, moments = adam_ascent(ops, adam.moments, adam.at, slope, rate)
-    g = ops.softplus(parameters.g)
-    return DiagonalState(parameters.mu, g, state.halvings, Ascent(parameters, moments))
-
-
-def _precision_slope(
-    ops: Ops, f: Factor, q: FactorisedDual, g: Float[Array, "P M"], beta: Float[Array, "P b"]
-) -> Float[Array, "P M"]:
-    """Compute ∂ELBO/∂g = ½[((SA)∘(SA))sβ − (S∘S)g]."""
-    S, SA = _covariances(ops, f, q)
-    return 0.5 * (matvec(SA * SA, beta) - matvec(S * S, g))
-
-
 def _exact_target(
     ops: Ops, f: Factor, q: FactorisedDual, beta: Float[Array, "P b"]
 ) -> Float[Array, "P M"]:
@@ -258,12 +247,6 @@ def _exact_target(
     chol = ops.cholesky(S * S)
     half = ops.solve_triangular(chol, (SA * SA) @ beta[..., None])
     return ops.solve_triangular(chol, half, transpose=True)[..., 0]
-
-
-def _projected_target(ops: Ops, f: Factor, beta: Float[Array, "P b"]) -> Float[Array, "P M"]:
-    """Return the diagonal of sA diag(β)Aᵀ, the target of S⁻¹ − K⁻¹ over all Gaussians."""
-    A = ops.solve_triangular(f.L, f.W, transpose=True)
-    return matvec(A * A, beta)
 
 
 def _covariances(

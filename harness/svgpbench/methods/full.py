@@ -108,7 +108,11 @@ class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
         weights = weigh(state.lambda1)
         if not self.indefinite:
             return FactorisedSites(root, L_B, matvec(K, weights), weights, ())
-        withdrawn = _withdraw(ops, K, L_B, scaled, _root(ops, ops.where(beta < 0.0, -beta, zero)))
+        negative = _root(ops, ops.where(beta < 0.0, -beta, zero))  # D₋^½
+        half = ops.solve_triangular(L_B, scaled)
+        S = K - ops.matrix_transpose(half) @ half
+        C = ops.eye(K.shape[-1]) - negative[..., None] * S * negative[..., None, :]
+        withdrawn = Withdrawn(negative, half, ops.cholesky(C))
         # Sλ₁ = S₊x with x = λ₁ + D₋^½C⁻¹D₋^½S₊λ₁
         inner = cholesky_solve(ops, withdrawn.L_C, withdrawn.root * matvec(K, weights))
         weights = weigh(state.lambda1 + withdrawn.root * inner)
@@ -267,11 +271,3 @@ def _root(ops: Ops, x: Float[Array, "P n"]) -> Float[Array, "P n"]:
     """Return √x, NaN below 0; its derivative at 0 is set to 0, so that autodiff ignores sites with β = 0."""
     is_zero = x == 0.0
     return ops.where(is_zero, 0.0 * x, ops.sqrt(ops.where(is_zero, 0.0 * x + 1.0, x)))
-
-
-def _withdraw(ops: Ops, K: Array, L_B: Array, scaled: Array, root: Array) -> Withdrawn:
-    """Factorise the sites with negative β, from root = D₋^½ and scaled = D₊^½K."""
-    half = ops.solve_triangular(L_B, scaled)
-    S = K - ops.matrix_transpose(half) @ half
-    C = ops.eye(K.shape[-1]) - root[..., None] * S * root[..., None, :]
-    return Withdrawn(root, half, ops.cholesky(C))

@@ -171,18 +171,16 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         coupled = self.part.prior(ops, cov, beta)
         columns = no_columns(ops, cov) if self.subset else all_columns(ops, cov, gamma)
         p = TwoPartPrior(coupled, cov.cross(beta, gamma), columns, ())
-        return p._replace(curvature=self._curvature(ops, cov, gamma, p))
-
-    def _curvature(self, ops: Ops, cov: Covariance, gamma: Tree, p: TwoPartPrior) -> Any:
-        """Return the divisor of the γ-step, as far as θ determines it."""
         if self.gamma_step == "adam":
-            return ()
-        V = ops.solve_triangular(p.coupled.L, p.K_bg)
+            return p
+        V = ops.solve_triangular(coupled.L, p.K_bg)
         if self.gamma_step == "scaled":
-            return cov.diagonal(gamma) + cov.jitter - ops.sum(V * V, axis=-2)
-        K = p.columns.K + cov.jitter * ops.eye(V.shape[-1])
+            diagonal = cov.diagonal(gamma) + cov.jitter - ops.sum(V * V, axis=-2)
+            return p._replace(curvature=diagonal)
+        K = columns.K + cov.jitter * ops.eye(V.shape[-1])
         D = self._residue(ops, K, V, V)
-        return ops.cholesky(D) if self.gamma_step == "natural" else DenseCurvature(V, D, ())
+        dense = ops.cholesky(D) if self.gamma_step == "natural" else DenseCurvature(V, D, ())
+        return p._replace(curvature=dense)
 
     def factor(
         self,

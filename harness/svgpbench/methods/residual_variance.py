@@ -56,21 +56,10 @@ def residual_variance(ops: Ops, f: Factor) -> Float[Array, "Q b"]:
     return f.kff - ops.sum(f.W * f.W, axis=-2)
 
 
-def _constant_scale(precision: Float[Array, "P"]) -> ResidualScale:
-    return lambda ops, likelihood, d: 1.0 / precision[..., None]
-
-
-def _optimal_scale(ops: Ops, likelihood: Conditional, d: Array) -> Array:
-    return 1.0 / (1.0 + likelihood.site_precision(ops) * d)
-
-
-def _gaussian_only(likelihood: Likelihood) -> str:
-    if isinstance(likelihood, GaussianLikelihood):
-        return ""
-    return (
-        'residual_variance = "diagonal" has Gaussian noise only, where the best v_i of every datum is '
-        'known; "scalar" takes any likelihood'
-    )
+NOT_GAUSSIAN = (
+    'residual_variance = "diagonal" has Gaussian noise only, where the best v_i of every datum is known; '
+    '"scalar" takes any likelihood'
+)
 
 
 def _gain(ops: Ops, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
@@ -80,10 +69,14 @@ def _gain(ops: Ops, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 RESIDUAL_VARIANCES: dict[str, ResidualVariance] = {
     "prior": ResidualVariance(lambda residual: None),
-    "scalar": ResidualVariance(_constant_scale, moves=True, mean_gain=_gain),
+    "scalar": ResidualVariance(
+        lambda precision: lambda ops, likelihood, d: 1.0 / precision[..., None],
+        moves=True,
+        mean_gain=_gain,
+    ),
     "diagonal": ResidualVariance(
-        lambda residual: _optimal_scale,
-        refuses=_gaussian_only,
+        lambda residual: lambda ops, p, d: 1.0 / (1.0 + p.site_precision(ops) * d),
+        refuses=lambda x: "" if isinstance(x, GaussianLikelihood) else NOT_GAUSSIAN,
         row_gain=lambda ops, x: ops.sum(_gain(ops, x)),
     ),
 }

@@ -127,10 +127,6 @@ def _state_standard(ops: Ops, f: Whitener, p: Conditional, fixed: DualInvariant)
     return s._replace(C=s.C - identity)
 
 
-def _untied_invariant(ops: Ops, L: Array, p: Conditional, s: DualState) -> DualState:
-    return s._replace(sites=per_unit_precision(ops, p, s.sites))
-
-
 def _state_untied(ops: Ops, f: Factor, p: Conditional, fixed: DualState) -> DualState:
     sites = at_precision(ops, p, fixed.sites)
     C = (f.W * sites.beta[..., None, :]) @ ops.matrix_transpose(f.W)
@@ -149,7 +145,7 @@ TYINGS: dict[str, Tying] = {
         lambda ops, f, data, q, s: grad_fixed_sums(ops, f, data, q, s.c, s.C),
     ),
     "untied": Tying(
-        _untied_invariant,
+        lambda ops, L, p, s: s._replace(sites=per_unit_precision(ops, p, s.sites)),
         _state_untied,
         lambda ops, f, data, q, s: grad_fixed_sites(ops, f, data, q, *s.sites),
         keeps_sites=True,

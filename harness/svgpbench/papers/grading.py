@@ -214,8 +214,7 @@ def _judged(
     if grade not in (Grade.not_run, Grade.not_testable):
         core = [part.variant_grades for part in parts if part.variant_grades]
         steadiness = {name: _combined([x[name] for x in core], parts) for name in VARIANTS}
-    deciding = [part.artefact for part in claim.core] or list(claim.artefacts)
-    artefacts = [paper.artefact(name) for name in deciding]
+    artefacts = [paper.artefact(name) for name in claim.deciding]
     of_records = [evidence[part.artefact] for part in claim.parts if part.artefact in evidence]
     conditions = [
         source.condition

@@ -79,19 +79,21 @@ def released(paper: str | None = None, text: str | None = None) -> list[dict[str
     finding: its verdict becomes the grade, and its condition the finding.
     """
     lines = (RELEASED.read_text("utf-8") if text is None else text).splitlines()
-    rows = [_in_current_columns(row) for row in csv.DictReader(lines)]
+    rows: list[dict[str, str]] = []
+    for row in csv.DictReader(lines):
+        if "verdict" in row:  # of version 0.1
+            old = {
+                "grade": row["verdict"],
+                "finding": row["condition"],
+                "effect": row["effect, 95 %"],
+            }
+            rows.append({name: {**row, **old}.get(name, "") for name in COLUMNS})
+        else:
+            rows.append(row)
     if paper is None:
         return rows
     ids = {claim.id for claim in load_paper(paper).claims}
     return [row for row in rows if row["id"] in ids]
-
-
-def _in_current_columns(row: dict[str, str]) -> dict[str, str]:
-    """Return a row of any version's ledger with today's columns."""
-    if "verdict" not in row:
-        return row
-    old = {"grade": row["verdict"], "finding": row["condition"], "effect": row["effect, 95 %"]}
-    return {name: {**row, **old}.get(name, "") for name in COLUMNS}
 
 
 def _sections(ledger: Sequence[tuple[Paper, Sequence[Judged]]]) -> Iterator[str]:

@@ -187,7 +187,10 @@ def _section(
 ) -> str:
     """Return the section of an artefact; `pictures` has the saved picture of each figure's file."""
     paper = selection.paper
-    parts = [f"## {artefact.id}: {plain(artefact.what)}", _settings(artefact)]
+    smaller = f"smaller than printed: {artefact.smaller}" if artefact.smaller else ""
+    run = "; ".join(filter(None, (artefact.fidelity, smaller, artefact.missing)))
+    settings = plain(f"Settings: {artefact.settings}. Ours: {run}.")
+    parts = [f"## {artefact.id}: {plain(artefact.what)}", settings]
     parts += [
         f"![{paper.name}, {artefact.id}, {x.name}]({pictures[x.png].name})\n\n{plain(x.caption)}"
         for x in written.figures
@@ -240,13 +243,6 @@ def _times(frame: pd.DataFrame) -> Table:
         span = f"{low:.3g} to {high:.3g}"
         rows.append([str(problem), str(method), f"{middle:.3g}", span, str(len(seconds))])
     return Table(header, rows)
-
-
-def _settings(artefact: Artefact) -> str:
-    """Return the settings, the fidelity of our runs, their reductions and missing data."""
-    smaller = f"smaller than printed: {artefact.smaller}" if artefact.smaller else ""
-    run = "; ".join(filter(None, (artefact.fidelity, smaller, artefact.missing)))
-    return plain(f"Settings: {artefact.settings}. Ours: {run}.")
 
 
 def _missing(

@@ -119,6 +119,11 @@ class Claim(Strict):
         """Parts that decide its grade."""
         return tuple(part for part in self.parts if part.core)
 
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        """Ids of the artefacts of its core parts; all its artefacts if no part is core."""
+        return tuple(dict.fromkeys(part.artefact for part in self.core)) or self.artefacts
+
     @model_validator(mode="after")
     def _has_a_core(self) -> Claim:
         if self.untestable and self.core:

@@ -41,8 +41,11 @@ def draw_times(times: TimingEvidence, timing: Timing, *paths: Path) -> str:
         panel.set_xlabel("M")
         panel.set_ylabel(f"{' + '.join(timing.steps)}, ms")
         legend(figure, styles)
+        counts = sorted(set(frame.groupby(["method", "M"]).size()))
+        # methods or sizes may have different numbers of undisturbed rounds
+        rounds = "–".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))
         caption = (
-            f"median and quartiles over {_number_of_rounds(frame)} of the milliseconds of "
+            f"median and quartiles over {rounds} rounds of the milliseconds of "
             f"{' + '.join(timing.steps)} against M: {times.condition}."
         )
         save(figure, paths, caption)
@@ -70,9 +73,3 @@ def _draw_line(panel: Axes, rounds: pd.DataFrame, style: LineStyle, marker: str)
         middle.index.to_numpy(), middle.to_numpy(), [middle - low, high - middle],
         color=style.colour, linestyle=style.dash, linewidth=1.1, elinewidth=0.8, marker=marker, markersize=3,
     )  # fmt: skip
-
-
-def _number_of_rounds(frame: pd.DataFrame) -> str:
-    """Return `7 rounds`, or `5–7 rounds` if methods or sizes have different numbers of undisturbed rounds."""
-    counts = sorted(set(frame.groupby(["method", "M"]).size()))
-    return f"{'–'.join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))} rounds"

@@ -93,22 +93,35 @@ def fit(
     likelihood_table = _named(likelihood)
     support = build_likelihood(_checked(LikelihoodConfig, likelihood_table)).support
     table, target = _table(X, y, labelled=support in TASKS)
+    name, _, mode = backend.partition(":")
+    if not isinstance(inducing, Mapping):
+        if isinstance(inducing, bool) or not isinstance(inducing, int | np.integer):
+            raise UserError(f"inducing is {inducing!r}; give how many, or a table with its count")
+        inducing = {"count": int(inducing)}
     with tempfile.TemporaryDirectory(prefix="svgpbench-fit-") as folder:
         path = Path(folder) / "table.parquet"
-        config = _config(
-            experiment="fit",
-            data=_data(path, target, support),
-            split={"kind": "none"},
-            kernel=_named(kernel),
-            likelihood=likelihood_table,
-            inducing=_inducing(inducing),
-            training=dict(training or {}),
-            method=_named(method),
-            backend=_backend(backend) | {"dtype": dtype, "device": device},
-            jitter=jitter,
-            seed=seed,
-            threads=threads,
-        )
+        data = {
+            "name": "table",
+            "path": str(path),
+            "target": target,
+            "task": TASKS.get(support, "regression"),
+            "standardise_y": support == "real",
+        }
+        tables = {
+            "experiment": "fit",
+            "data": data,
+            "split": {"kind": "none"},
+            "kernel": _named(kernel),
+            "likelihood": likelihood_table,
+            "inducing": dict(inducing),
+            "training": dict(training or {}),
+            "method": _named(method),
+            "backend": {"name": name, "mode": mode} | {"dtype": dtype, "device": device},
+            "jitter": jitter,
+            "seed": seed,
+            "threads": threads,
+        }
+        config = _checked(CellConfig, tables)
         table.to_parquet(path, index=False)
         try:
             posterior = _trained(config, timeout)
@@ -120,8 +133,18 @@ def fit(
 
 
 def _trained(config: CellConfig, timeout: float | None) -> Posterior:
+    """Train in the idle worker if it is of the cell's kind and environment, else in a new one."""
     check_cells([config])
-    worker, environment = _worker(WorkerKind.for_cell(config)), dict(os.environ)
+    kind, environment = WorkerKind.for_cell(config), dict(os.environ)
+    worker = None
+    while _idle and worker is None:
+        idle, its_environment = _idle.pop()
+        reusable = idle.alive and not idle.needs_replacement
+        if idle.kind == kind and its_environment == environment and reusable:
+            worker = idle
+        else:
+            _end(idle)
+    worker = worker or WorkerProcess(kind, (), TARGET)
     try:
         answer = worker.run(Request(config=config), CellLimits(timeout), threading.Event())
     except BaseException:  # Ctrl-C too
@@ -138,46 +161,22 @@ _idle: list[tuple[WorkerProcess, dict[str, str]]] = []
 """The process of the last fit, if it ended well, and its environment: starting one takes seconds."""
 
 
-def _worker(kind: WorkerKind) -> WorkerProcess:
-    """Return the idle worker if it is of this kind and environment, else a new one."""
-    while _idle:
-        worker, environment = _idle.pop()
-        reusable = worker.alive and not worker.needs_replacement
-        if worker.kind == kind and environment == os.environ and reusable:
-            return worker
-        _end(worker)
-    return WorkerProcess(kind, (), TARGET)
-
-
 def _end(worker: WorkerProcess) -> None:
     worker.kill()
     worker.close()
 
 
+@atexit.register
 def _end_idle() -> None:
     while _idle:
         _end(_idle.pop()[0])
 
 
-atexit.register(_end_idle)
 os.register_at_fork(after_in_child=_idle.clear)  # a forked child does not own the process
 
 
 def _named(value: Named) -> dict[str, Any]:
     return {"name": value} if isinstance(value, str) else dict(value)
-
-
-def _backend(text: str) -> dict[str, str]:
-    name, _, mode = text.partition(":")
-    return {"name": name, "mode": mode}
-
-
-def _inducing(inducing: int | Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(inducing, Mapping):
-        return dict(inducing)
-    if isinstance(inducing, bool) or not isinstance(inducing, int | np.integer):
-        raise UserError(f"inducing is {inducing!r}; give how many, or a table with its count")
-    return {"count": int(inducing)}
 
 
 def _table(
@@ -192,21 +191,6 @@ def _table(
     while target in table:
         target += "_"
     return table.assign(**{target: values if labelled else finite(values, "y")}), target
-
-
-def _data(path: Path, target: str, support: str) -> dict[str, Any]:
-    return {
-        "name": "table",
-        "path": str(path),
-        "target": target,
-        "task": TASKS.get(support, "regression"),
-        "standardise_y": support == "real",
-    }
-
-
-def _config(**tables: Any) -> CellConfig:
-    config: CellConfig = _checked(CellConfig, tables)
-    return config
 
 
 def _checked(model: Any, values: Mapping[str, Any]) -> Any:

@@ -60,27 +60,21 @@ def finite(values: Any, what: str) -> Floats:
     try:
         floats = raw.astype(np.float64)
     except (TypeError, ValueError):
-        position, value = next(
-            (index, item) for index, item in np.ndenumerate(raw) if not _is_real(item)
-        )
-        raise UserError(
-            f"{_item(what, position)} is {str(value)[:40]!r}, not a number; "
-            "encode it as numbers or leave it out"
-        ) from None
+        for position, value in np.ndenumerate(raw):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                raise UserError(
+                    f"{_item(what, position)} is {str(value)[:40]!r}, not a number; "
+                    "encode it as numbers or leave it out"
+                ) from None
+        raise
     if not np.isfinite(floats).all():
         position = tuple(np.argwhere(~np.isfinite(floats))[0])
         raise UserError(
             f"{_item(what, position)} is {floats[position]}; fill in or remove that row"
         )
     return floats
-
-
-def _is_real(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _item(what: str, position: tuple[int, ...]) -> str:

@@ -45,7 +45,12 @@ def load_posterior(path: str | Path) -> Posterior:
     """
     file = Path(path)
     text, arrays = read_numbers(file, FACTS, "posterior")
-    facts = _facts(file, text)
+    try:
+        facts = TrainingFacts.model_validate_json(text)
+    except ValidationError as error:
+        if error.errors()[0]["type"] == "json_invalid":
+            raise UserError(f"{file} holds no posterior: its {FACTS!r} are no JSON") from None
+        raise UserError(f"{file}: {one_line(error, TrainingFacts, json.loads(text))}") from None
     count = len(facts.features)
     scales = _kernel(file, arrays, facts.kernel, count, "theta.kernel")
     theta = Theta(scales, (), _basis(file, arrays, facts))
@@ -66,15 +71,6 @@ def load_posterior(path: str | Path) -> Posterior:
     shapes = [(name, np.shape(x)) for name, x in named_leaves(like, "state")]
     state = rebuild(like, iter([_array(file, arrays, name, shape) for name, shape in shapes]))
     return Posterior(facts, theta, state, blank.x_mean, blank.x_scale)
-
-
-def _facts(file: Path, text: bytes) -> TrainingFacts:
-    try:
-        return TrainingFacts.model_validate_json(text)
-    except ValidationError as error:
-        if error.errors()[0]["type"] == "json_invalid":
-            raise UserError(f"{file} holds no posterior: its {FACTS!r} are no JSON") from None
-        raise UserError(f"{file}: {one_line(error, TrainingFacts, json.loads(text))}") from None
 
 
 def _kernel(file: Path, arrays: Arrays, kernel: KernelConfig, count: int, name: str) -> Any:

@@ -133,7 +133,11 @@ class Posterior:
         ops = load_backend("numpy")
         prior = self._prior(ops)
         with np.errstate(over="ignore", invalid="ignore"):
-            parts = [self._marginals(ops, prior, rows) for rows in self.standardised_inputs(X)]
+            parts = []
+            for rows in self.standardised_inputs(X):
+                f = factor_at(ops, self.model, self.method, self.theta, prior, rows)
+                q = self.method.factorise(ops, f, self.state)
+                parts.append(self.method.marginals(ops, f, q))
         mu, v = (np.concatenate(chunks, axis=-1) for chunks in zip(*parts, strict=True))
         if not (fits := np.isfinite(mu).all(axis=0) & np.isfinite(v).all(axis=0)).all():
             raise UserError(
@@ -148,7 +152,7 @@ class Posterior:
         `label` and one probability per class, `p(LABEL)`. Raises `UserError` as `latent` does.
         """
         _, (_, guess, variance) = self._predicted(X, None)
-        facts, rows = self.facts, _index(X)
+        facts, rows = self.facts, X.index if isinstance(X, pd.DataFrame) else None
         if facts.class_labels is None:
             columns = {"mean": facts.y_mean + facts.y_scale * guess}
             if not isinstance(variance, tuple):
@@ -186,29 +190,21 @@ class Posterior:
     def _prior(self, ops: Ops) -> Any:
         return prior_at(ops, self.model, self.method, self.theta)
 
-    def _marginals(self, ops: Ops, prior: Any, X: Floats) -> tuple[Floats, Floats]:
-        f = factor_at(ops, self.model, self.method, self.theta, prior, X)
-        mu, v = self.method.marginals(ops, f, self.method.factorise(ops, f, self.state))
-        return np.asarray(mu), np.asarray(v)
-
     def _predicted(
         self, X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayLike | None
     ) -> tuple[Floats, Any]:
         """Return targets in standardised units, or zeros if y is None, and their predictions."""
         ops = load_backend("numpy")
-        conditional = self.model.conditional(self.theta, self._noise())
+        likelihood = self.model.likelihood
+        noise: Any = ()
+        if likelihood.samples:  # the noise of evaluations in training
+            generator = Stream.EVALUATION_NOISE.generator(self.facts.seed)
+            noise = generator.standard_normal((likelihood.samples, likelihood.latents))
+        conditional = self.model.conditional(self.theta, noise)
         mu, v = self.latent(X)
         rows = mu.shape[-1]
         targets = np.zeros(rows) if y is None else self.standardised_targets(y, rows)
         return targets, tree_map(np.asarray, conditional.predicted(ops, targets, mu, v))
-
-    def _noise(self) -> Any:
-        """Draw the noise of a likelihood that samples; it equals that of evaluations in training."""
-        likelihood = self.model.likelihood
-        shape = (likelihood.samples, likelihood.latents)
-        if not shape[0]:
-            return ()
-        return Stream.EVALUATION_NOISE.generator(self.facts.seed).standard_normal(shape)
 
     def standardised_inputs(self, X: npt.ArrayLike | pd.DataFrame) -> list[Floats]:
         """Return inputs X [t, D] in the units of the model, in chunks of rows; raises `UserError`."""
@@ -249,7 +245,3 @@ def _columns(X: npt.ArrayLike | pd.DataFrame, features: Sequence[str]) -> Floats
     if rows.ndim != 2 or rows.shape[1] != len(features) or not len(rows):
         raise UserError(f"X has shape {rows.shape}; give some rows of {len(features)} inputs")
     return rows
-
-
-def _index(X: npt.ArrayLike | pd.DataFrame) -> pd.Index[Any] | None:
-    return X.index if isinstance(X, pd.DataFrame) else None

@@ -12,7 +12,7 @@ from typing import Any
 
 import threadpoolctl
 
-from svgpbench.importing import FRAMEWORK_LIMIT_S, limit_s, within
+from svgpbench.importing import FRAMEWORK_LIMIT_S, import_in_time, limit_s
 from svgpbench.plugins import FRAMEWORKS, framework_of, frameworks, is_ours
 
 
@@ -81,7 +81,7 @@ def load_framework(backend: str) -> Any | None:
         if is_ours(FRAMEWORKS, backend):
             return importlib.import_module(module)
         limit = limit_s(FRAMEWORK_LIMIT_S)
-        return within(module, lambda: importlib.import_module(module), limit)
+        return import_in_time(module, lambda: importlib.import_module(module), limit)
 
     try:
         return import_framework(framework.module)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 from svgpbench.papers import Paper
 from svgpbench.papers.evidence.records import ComputedFrame, computed_frame
@@ -102,10 +103,7 @@ class _Building:
             self._papers(),
             self._methods(fields),
             self._data(fields),
-            self._explorer(fields),
-            self._speed(),
-            self._machines(),
-            self._files(),
+            self._single_pages(fields),
         ):
             for page in pages:
                 self.writer.write(page)
@@ -182,23 +180,17 @@ class _Building:
             path = f"data/{slug(data_set.name)}.html"
             yield Page(path, data_set.name, "dataset.html", {"set": data_set}, "Data")
 
-    def _explorer(self, fields: Sequence[Field]) -> Iterator[Page]:
+    def _single_pages(self, fields: Sequence[Field]) -> Iterator[Page]:
         self.tell("explorer")
-        content = {"experiments": [explorer_data(field) for field in fields]}
+        content: dict[str, Any] = {"experiments": [explorer_data(field) for field in fields]}
         yield Page("explorer.html", "Explorer", "explorer.html", content, "Explorer")
-
-    def _speed(self) -> Iterator[Page]:
         self.tell("times")
         sections, unread = speed_sections(self.results, self.site)
         self.left_out += unread
         yield Page("speed.html", "Speed", "speed.html", {"records": sections}, "Speed")
-
-    def _machines(self) -> Iterator[Page]:
         machines, silent = machines_of(records_in(self.results).records)
         content = {"machines": machines, "silent": silent}
         yield Page("machines.html", "Machines", "machines.html", content, "Machines")
-
-    def _files(self) -> Iterator[Page]:
         content = {"files": list(self.downloads.files.values()), "left_out": self.left_out}
         yield Page("downloads.html", "Downloads", "downloads.html", content, "Downloads")
 

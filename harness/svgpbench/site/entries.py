@@ -30,8 +30,7 @@ class Entry:
     @property
     def differences(self) -> list[str]:
         """Differences of the core evidence from the paper: data replaced by a stand-in, smaller sizes."""
-        deciding = [part.artefact for part in self.judged.claim.core] or self.judged.claim.artefacts
-        artefacts = [self.paper.artefact(name) for name in dict.fromkeys(deciding)]
+        artefacts = [self.paper.artefact(name) for name in self.judged.claim.deciding]
         texts = [x.missing for x in artefacts] + [
             f"smaller: {x.smaller}" * bool(x.smaller) for x in artefacts
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from svgpbench.environment import Environment
@@ -57,7 +57,13 @@ def machines_of(records: Iterable[Record]) -> tuple[list[Machine], int]:
         group = (record.config.experiment, _setup(environment))
         records_of.setdefault(machine, {}).setdefault(group, []).append(record)
     machines = [
-        Machine(*machine, tuple(_record_group(*group, same) for group, same in groups.items()))
+        Machine(
+            *machine,
+            tuple(
+                RecordGroup(*group, len(same), min(map(_day, same)), max(map(_day, same)))
+                for group, same in groups.items()
+            ),
+        )
         for machine, groups in records_of.items()
     ]
     return machines, silent
@@ -76,6 +82,5 @@ def _setup(environment: Environment) -> Setup:
     )
 
 
-def _record_group(experiment: str, setup: Setup, records: Sequence[Record]) -> RecordGroup:
-    days = sorted(f"{record.started:%Y-%m-%d}" for record in records)
-    return RecordGroup(experiment, setup, len(records), days[0], days[-1])
+def _day(record: Record) -> str:
+    return f"{record.started:%Y-%m-%d}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from svgpbench.config import LikelihoodConfig
 from svgpbench.cost import Cost, Size, count, exponents
@@ -65,7 +64,10 @@ def _facts(name: str, cls: type[AnyMethod], fields: Sequence[Field]) -> MethodFa
         cls.version,
         " ".join((cls.__doc__ or "").split()),
         cls.info,
-        tuple((f.name, _option_text(f.default)) for f in dataclasses.fields(cls)),
+        tuple(
+            (f.name, str(f.default).lower() if isinstance(f.default, bool) else str(f.default))
+            for f in dataclasses.fields(cls)
+        ),
         tuple(likelihood for likelihood in likelihoods() if likelihood not in refused),
         tuple(refused.items()),
         FORMULAS.get(name, ()),
@@ -73,11 +75,6 @@ def _facts(name: str, cls: type[AnyMethod], fields: Sequence[Field]) -> MethodFa
         ", ".join(f"{LETTERS[x]} = {getattr(size, x)}" for x in _size_names(size)),
         tuple(summaries),
     )
-
-
-def _option_text(default: Any) -> str:
-    """Return the default of an option as text, with lower-case booleans."""
-    return str(default).lower() if isinstance(default, bool) else str(default)
 
 
 def _size(method: AnyMethod) -> Size:

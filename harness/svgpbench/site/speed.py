@@ -10,13 +10,13 @@ from pathlib import Path
 from svgpbench.benchmarks.scaling.figure import draw_scaling
 from svgpbench.benchmarks.scaling.measure import ScalingReport
 from svgpbench.benchmarks.scaling.tables import exponent_table
-from svgpbench.benchmarks.stability import records as survival_records
 from svgpbench.benchmarks.stability.map import draw_map, tables
 from svgpbench.benchmarks.stability.plan import read_plan
+from svgpbench.benchmarks.stability.records import read_stability
 from svgpbench.benchmarks.time_to_target import plan as learning_plan
-from svgpbench.benchmarks.time_to_target import records as learning_records
 from svgpbench.benchmarks.time_to_target.comparison import compare
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
+from svgpbench.benchmarks.time_to_target.records import read_training
 from svgpbench.benchmarks.time_to_target.tables import end_table, notes, target_table
 from svgpbench.benchmarks.timing.record_files import read_report
 from svgpbench.benchmarks.timing.report import SpeedReport
@@ -97,7 +97,7 @@ def _growth(path: Path, site: Path) -> Section:
 
 
 def _training_to_quality(folder: Path, site: Path, problem: str) -> Section | None:
-    plan, runs = learning_plan.read_plan(), learning_records.read(folder)
+    plan, runs = learning_plan.read_plan(), read_training(folder)
     contestants = list(dict.fromkeys(run.contestant for run in runs if run.problem == problem))
     entries = [x for x in compare(plan, problem, contestants, runs.get) if x.search]
     if not any(entry.trained for entry in entries):
@@ -117,7 +117,7 @@ def _training_to_quality(folder: Path, site: Path, problem: str) -> Section | No
 
 
 def _survival(folder: Path, site: Path) -> Section | None:
-    plan, ended = read_plan(), survival_records.read(folder)
+    plan, ended = read_plan(), read_stability(folder)
     if not ended:
         return None
     picture = f"{PICTURES}/survival.png"

@@ -165,7 +165,7 @@ def compile_steps(
         if method.has_adjoint:
             return _fold(ops, by_adjoint, (TiedState(raw, p, state), adam), xs, m_steps)
         raw, adam = _fold(ops, by_autodiff, (raw, adam), xs, m_steps)
-        last = batch_of(tree_map(lambda x: x[0], xs)).X
+        last = batch_of(tree_map(lambda x: x[0, ...], xs)).X
         return m_step.tied(raw, fixed, last), adam
 
     def bound(raw: Theta, f: Any, batch: Batch, state: Tree, scale: Array) -> Array:
@@ -213,5 +213,5 @@ def compile_steps(
 def _fold(ops: Ops, step: Callable[[S, Tree], S], carry: S, xs: Tree, length: int) -> S:
     """Run `ops.scan`, or the step alone if `length` is 1."""
     if length == 1:
-        return step(carry, tree_map(lambda x: x[0], xs))
+        return step(carry, tree_map(lambda x: x[0, ...], xs))
     return ops.scan(step, carry, xs, length=length)

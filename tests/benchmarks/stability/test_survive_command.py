@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from surviving import Survive
 
-from svgpbench.benchmarks.stability import records, run
+from svgpbench.benchmarks.records import Status
+from svgpbench.benchmarks.stability import run
 from svgpbench.benchmarks.stability.libraries import LIBRARIES, Library
 from svgpbench.benchmarks.stability.plan import (
     StabilityCell,
@@ -19,6 +20,7 @@ from svgpbench.benchmarks.stability.plan import (
     read_plan,
     towards_the_largest_rate,
 )
+from svgpbench.benchmarks.stability.records import StabilityRecord, read_stability
 from svgpbench.benchmarks.stability.walk import walk
 from svgpbench.benchmarks.timing.peers import peer_python
 
@@ -32,10 +34,10 @@ def test_a_cell_lives_and_one_at_a_rate_of_ten_dies_at_once(survive: Survive) ->
     ends = {(line["method"], line["rate"]): line for line in survive.lines()}
     for method in ("t-svgp", "q-svgp"):
         lived, died = ends[method, 0.1], ends[method, 10.0]
-        assert (lived["end"], lived["step"]) == ("lived", 20)
+        assert (lived["status"], lived["step"]) == ("ok", 20)
         bounds = lived["bounds"]
         assert len(bounds) == 1 + 20 / 5 and bounds[-1] > bounds[0]
-        assert died["end"] == "not positive definite" and died["step"] in (2, 3)
+        assert died["status"] == "not_pd" and died["step"] in (2, 3)
     # one trajectory in two parameterizations, as the bounds on the way say
     both = [ends[m, 0.1]["bounds"] for m in ("t-svgp", "q-svgp")]
     assert both[0] == pytest.approx(both[1], rel=1e-10)
@@ -50,13 +52,15 @@ def test_a_run_goes_on_where_it_was_and_reads_its_records_alone(
     kept = survive.lines()
     path = survive.results / "svgpbench.jsonl"
     lost = path.read_text().splitlines(keepends=True)
-    stopped = json.dumps(kept[0] | {"end": "time-out", "seconds": 1.0}) + "\n"  # by a shorter limit
+    stopped = (
+        json.dumps(kept[0] | {"status": "timeout", "seconds": 1.0}) + "\n"
+    )  # by a shorter limit
     # killed in the middle of its last line
     path.write_text(stopped + "".join(lost[1:-1]) + lost[-1][:40])
     again: list[StabilityCell] = []
     real = run.run_cell
 
-    def seen(plan: StabilityPlan, cell: StabilityCell, *rest: object) -> records.StabilityRecord:
+    def seen(plan: StabilityPlan, cell: StabilityCell, *rest: object) -> StabilityRecord:
         again.append(cell)
         return real(plan, cell, *rest)  # type: ignore[arg-type]
 
@@ -65,7 +69,7 @@ def test_a_run_goes_on_where_it_was_and_reads_its_records_alone(
     assert (code, len(again)) == (0, 2)
     for cell, line in zip(again, (kept[0], kept[-1]), strict=True):
         assert cell.key().items() <= line.items()
-    assert len(records.read(survive.results)) == len(kept)
+    assert len(read_stability(survive.results)) == len(kept)
     assert survive(*OURS, "--problem", "steady", "--from-records")[1] == out
     assert len(again) == 2
 
@@ -81,7 +85,7 @@ def test_the_largest_rate_that_lives_is_walked_with_every_seed(
     assert [(line["rate"], line["seed"]) for line in survive.lines()] == [
         (0.1, 0), (10.0, 0), (0.1, 3),
     ]  # fmt: skip
-    assert other["end"] == "lived" and other["bounds"] != first["bounds"]  # of other minibatches
+    assert other["status"] == "ok" and other["bounds"] != first["bounds"]  # of other minibatches
     survive(*OURS, "--problem", "steady")
     assert len(survive.lines()) == 3
 
@@ -132,51 +136,51 @@ def start(threads):
 
 def natural_gradient_run(problem, request):
     """
-SCRIPTS = {
-    "killed": SCRIPT + "os.kill(os.getpid(), signal.SIGKILL)",
-    "time-out": SCRIPT + "time.sleep(60)",
+SCRIPTS: dict[Status, str] = {
+    "crashed": SCRIPT + "os.kill(os.getpid(), signal.SIGKILL)",
+    "timeout": SCRIPT + "time.sleep(60)",
     "error": SCRIPT + "raise ImportError('no such')",
 }
 
 
-@pytest.mark.parametrize("end", SCRIPTS)
+@pytest.mark.parametrize("status", SCRIPTS)
 def test_a_walk_that_says_nothing_of_its_gradient_is_recorded_all_the_same(
-    survive: Survive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+    survive: Survive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: Status
 ) -> None:
     script = tmp_path / "script.py"
-    script.write_text(SCRIPTS[end])
+    script.write_text(SCRIPTS[status])
     monkeypatch.setitem(LIBRARIES, "svgpbench", Library(script, {"t-svgp": "t-SVGP"}))
     code, out, err = survive(*OURS, "--problem", "tiny", "--timeout", "3")
     assert code == 1
-    assert [line["end"] for line in survive.lines()] == [end] * 2
-    assert f"0: {end}" in out
-    message = {"killed": "SIGKILL", "time-out": "within 3 s", "error": "ImportError: no such"}[end]
+    assert [line["status"] for line in survive.lines()] == [status] * 2
+    text = {"crashed": "killed", "timeout": "time-out", "error": "error"}[status]
+    assert f"0: {text}" in out
+    messages = {"crashed": "SIGKILL", "timeout": "within 3 s", "error": "ImportError: no such"}
+    message = messages[status]
     assert message in survive.lines()[0]["message"]
-    assert err.count(f"no verdict, step 0: {end}") == 2
-    shorter = [
-        records.stopped_short(record, 4.0) for record in records.read(survive.results).values()
-    ]
-    assert shorter == [end == "time-out"] * 2
+    assert err.count(f"no verdict, step 0: {text}") == 2
+    shorter = [record.stopped_short(4.0) for record in read_stability(survive.results).values()]
+    assert shorter == [status == "timeout"] * 2
 
 
 @pytest.mark.parametrize(
-    ("answer", "end"),
+    ("answer", "status"),
     [
-        ({"lived": 20}, "lived"),
-        ({"died": 0, "of": "start"}, "not positive definite"),
-        ({"died": 3, "of": "q"}, "not positive definite"),
-        ({"died": 3, "of": "q", "smallest_variance": 0.1}, "not positive definite"),
-        ({"died": 3, "of": "q", "smallest_variance": -1e-9}, "negative variance"),
-        ({"died": 5, "of": "bound", "smallest_variance": float("nan")}, "NaN"),
-        ({"died": 5, "of": "bound", "smallest_variance": -1e-9}, "negative variance"),
+        ({"lived": 20}, "ok"),
+        ({"died": 0, "of": "start"}, "not_pd"),
+        ({"died": 3, "of": "q"}, "not_pd"),
+        ({"died": 3, "of": "q", "smallest_variance": 0.1}, "not_pd"),
+        ({"died": 3, "of": "q", "smallest_variance": -1e-9}, "negative_variance"),
+        ({"died": 5, "of": "bound", "smallest_variance": float("nan")}, "nan"),
+        ({"died": 5, "of": "bound", "smallest_variance": -1e-9}, "negative_variance"),
         ({"died": 5, "of": "diverged"}, "diverged"),
-        ({"died": 4, "of": "error", "message": "NotPSDError: Matrix not"}, "not positive definite"),
-        ({"died": 4, "of": "error", "message": "E: value has NaN or Inf"}, "not positive definite"),
+        ({"died": 4, "of": "error", "message": "NotPSDError: Matrix not"}, "not_pd"),
+        ({"died": 4, "of": "error", "message": "E: value has NaN or Inf"}, "not_pd"),
         ({"died": 4, "of": "error", "message": "ValueError: shapes"}, "error"),
     ],
 )
-def test_what_a_walk_died_of(answer: dict[str, Any], end: str) -> None:
-    assert run.cause(answer)[0] == end
+def test_what_a_walk_died_of(answer: dict[str, Any], status: str) -> None:
+    assert run.cause(answer)[0] == status
 
 
 class Doomed:
@@ -288,8 +292,8 @@ def test_a_peer_walks_as_we_do(survive: Survive, name: str, apart: float, live: 
         pytest.skip(f"no environment of peer {name!r}: make peers makes it")
     survive("--library", "svgpbench", "--library", name, "--problem", "steady")
     ours, theirs = survive.lines(), survive.lines(name)
-    assert theirs[0]["end"] == "lived"
+    assert theirs[0]["status"] == "ok"
     assert theirs[0]["bounds"] == pytest.approx(ours[0]["bounds"], rel=apart)
-    at_ten = {line["method"]: line["end"] for line in theirs if line["rate"] == 10.0}
-    assert {method for method, end in at_ten.items() if end == "lived"} == live
+    at_ten = {line["method"]: line["status"] for line in theirs if line["rate"] == 10.0}
+    assert {method for method, end in at_ten.items() if end == "ok"} == live
     assert {at_ten[m] for m in at_ten.keys() - live} <= {"not positive definite", "diverged"}

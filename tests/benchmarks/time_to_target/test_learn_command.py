@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from racing import FAKE, run_of, tiny_plan
 from rich.console import Console
 
-from svgpbench.benchmarks.time_to_target import records, tables, training
+from svgpbench.benchmarks.records import append
+from svgpbench.benchmarks.time_to_target import tables, training
 from svgpbench.benchmarks.time_to_target.comparison import ChosenRates, ContestantRuns, compare
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.plan import (
@@ -24,7 +25,7 @@ from svgpbench.benchmarks.time_to_target.plan import (
     read_plan,
     shipped_plans,
 )
-from svgpbench.benchmarks.time_to_target.records import DIED, DONE, REFUSED, Look, RunRecord
+from svgpbench.benchmarks.time_to_target.records import Look, TrainingRecord, read_training
 from svgpbench.benchmarks.timing.problems import shape_of
 from svgpbench.cli.application import exit_code
 from svgpbench.cli.learn import _contestants
@@ -93,7 +94,7 @@ def test_a_comparison_is_run_recorded_resumed_and_shown_again(
     again: list[Run] = []
     real = training.PlanTrainer.run
 
-    def seen(self: training.PlanTrainer, run: Run) -> RunRecord:
+    def seen(self: training.PlanTrainer, run: Run) -> TrainingRecord:
         again.append(run)
         return real(self, run)
 
@@ -114,13 +115,13 @@ def test_a_disturbed_run_is_made_again_and_the_least_disturbed_counts(
     losses = iter([0.0, 0.3, 0.05, 0.5, 0.4, 0.6])
     real = training.PlanTrainer.run
 
-    def disturbed(self: training.PlanTrainer, run: Run) -> RunRecord:
-        return real(self, run)._replace(other_cores=next(losses))
+    def disturbed(self: training.PlanTrainer, run: Run) -> TrainingRecord:
+        return real(self, run).model_copy(update={"other_cores": next(losses)})
 
     monkeypatch.setattr(training.PlanTrainer, "run", disturbed)
     code, out, err = learn("--library", OURS, "--max-other-cores", "0.1")
     assert code == 0 and next(losses, None) is None
-    kept = records.read(tmp_path / "records")
+    kept = read_training(tmp_path / "records")
     assert sorted(x.other_cores for x in kept.values()) == [0.0, 0.05, 0.4]
     assert "others took 0.30 cores" in err.replace("\n", " ")
     assert "other processes took 0.40 cores" in out
@@ -189,7 +190,7 @@ def test_a_figure_has_a_row_for_each_curve_and_what_diverges_spoils_none(
     plan = tiny_plan().model_copy(update={"curves": ("elbo", "nlpd")})
     looks = (Look(5.0, 500, -300.0, 1.4), Look(20.0, 2000, -100.0, 0.9))
     worse = (Look(5.0, 500, -1e9, 50.0),)
-    lived, died = record(MINE, looks=looks), record(OTHER, end=DIED, looks=worse)
+    lived, died = record(MINE, looks=looks), record(OTHER, status="error", looks=worse)
     entries = {"tiny": [entry(MINE, lived), entry(OTHER, died)]}
     draw_learning(plan, entries, tmp_path / "curves.png")
     ((elbo, nlpd),) = [figure.axes for figure in drawn]
@@ -205,20 +206,20 @@ PEER, OTHER, MINE = Contestant("gpflow", "natgrad"), FAKE, Contestant(OURS, "t-s
 BEST = RatePair(0.3, 0.01)
 
 
-def record(contestant: Contestant, *at: tuple[float, float], **changes: Any) -> RunRecord:
+def record(contestant: Contestant, *at: tuple[float, float], **changes: Any) -> TrainingRecord:
     """A run of 20 s that was at an NLPD at some seconds, a hundred iterations each."""
     looks = tuple(Look(s, int(100 * s), -1000.0, nlpd) for s, nlpd in at)
     run = run_of(tiny_plan(), contestant, seed=changes.pop("seed", 0))
-    return RunRecord(run, DONE, looks=looks)._replace(**changes)
+    return TrainingRecord(**{"run": run, "status": "ok", "looks": looks} | changes)
 
 
-def entry(contestant: Contestant, *trained: RunRecord) -> ContestantRuns:
+def entry(contestant: Contestant, *trained: TrainingRecord) -> ContestantRuns:
     return ContestantRuns(contestant, (record(contestant),), ChosenRates("graph", BEST), trained)
 
 
 def test_a_run_that_does_not_get_there_is_later_than_any_that_does() -> None:
     there, late = record(MINE, (5.0, 1.0), (20.0, 0.9)), record(MINE, (5.0, 2.0), (20.0, 1.3))
-    died = record(MINE, (5.0, 2.0), end=DIED, message="NaN")
+    died = record(MINE, (5.0, 2.0), status="error", message="NaN")
     of_all = entry(MINE, there, late, died)
     assert tables.seconds_to(of_all, 1.2) == [
         5.0,
@@ -253,7 +254,7 @@ def test_the_table_shows_seconds_with_their_spread_and_the_fastest_peer_over_eac
     # a contestant that never gets there stays in the table, with a bound of its ratio
     cut = entry(MINE, *(record(MINE, (20.0, 2.0)) for _ in range(3)))
     assert "< 0.55" in shown(cut, theirs)[0]
-    died = entry(MINE, record(MINE, (4.0, 1.3), end=DIED), *mine.trained[:2])
+    died = entry(MINE, record(MINE, (4.0, 1.3), status="error"), *mine.trained[:2])
     row = shown(died, theirs)[0]
     assert "5 (4–> 20)" in row and "2 of 3" in row
     best = shown(mine, entry(PEER, record(PEER, (20.0, 2.0))))[0]
@@ -274,15 +275,17 @@ def test_the_search_and_what_went_wrong_are_told() -> None:
         run_of(plan, PEER, search=True, mode="graph", rates=r) for r in plan.problems["tiny"].grid
     ]
     found = [
-        RunRecord(runs[0], DONE, mode="graph", looks=(Look(5.0, 9, -700.0, None),)),
-        RunRecord(runs[1], DIED, "InvalidArgumentError: NaN", mode="graph"),
+        TrainingRecord(run=runs[0], status="ok", mode="graph", looks=(Look(5.0, 9, -700.0, None),)),
+        TrainingRecord(
+            run=runs[1], status="error", message="InvalidArgumentError: NaN", mode="graph"
+        ),
     ]
     chosen = ChosenRates("graph", RatePair(0.1, 0.01))
     lost = record(PEER, (20.0, 1.0), other_cores=0.7)
     entries = [
         ContestantRuns(PEER, tuple(found), chosen, (lost,)),
-        ContestantRuns(MINE, (record(MINE, end=REFUSED, message="no several latents"),), None),
-        ContestantRuns(OTHER, (record(OTHER, end=DIED, message="x"),), None),
+        ContestantRuns(MINE, (record(MINE, status="skipped", message="no several latents"),), None),
+        ContestantRuns(OTHER, (record(OTHER, status="error", message="x"),), None),
     ]
     page = Console(file=io.StringIO(), width=200)
     page.print(tables.search_table("tiny", plan.problems["tiny"], entries))
@@ -303,15 +306,17 @@ def searched(
     plan = tiny_plan(backends=("torch", "jax"), e_rates=(0.1, 0.3, 1.0))
     made: list[Run] = []
 
-    def execute(run: Run) -> RunRecord:
+    def execute(run: Run) -> TrainingRecord:
         made.append(run)
         mode = run.mode or "graph"
         bound = bounds.get((mode, run.rates.e), -9.0)
         if isinstance(bound, str):
-            looked = (Look(2.0, 50, 99.0, None),) if bound == DIED else ()
-            return RunRecord(run, bound, "why", mode=mode, looks=looked)
+            looked = (Look(2.0, 50, 99.0, None),) if bound == "error" else ()
+            facts = {"run": run, "status": bound, "message": "why", "mode": mode}
+            return TrainingRecord(**facts, looks=looked)
         iterations = 200 if mode == "jax" else 100
-        return RunRecord(run, DONE, mode=mode, looks=(Look(5.0, iterations, bound, None),))
+        looked = (Look(5.0, iterations, bound, None),)
+        return TrainingRecord(run=run, status="ok", mode=mode, looks=looked)
 
     return compare(plan, "tiny", [MINE, PEER], execute), made
 
@@ -319,7 +324,12 @@ def searched(
 def test_ours_takes_the_backend_with_the_most_iterations_and_each_the_rates_of_the_best_bound() -> (
     None
 ):
-    bounds = {("jax", 0.3): -3.0, ("torch", 0.1): -1.0, ("graph", 1.0): -2.0, ("graph", 0.3): DIED}
+    bounds = {
+        ("jax", 0.3): -3.0,
+        ("torch", 0.1): -1.0,
+        ("graph", 1.0): -2.0,
+        ("graph", 0.3): "error",
+    }
     (mine, peer), made = searched(bounds)
     assert mine.choice == ("jax", RatePair(0.3, 0.01))  # of jax's own runs
     assert peer.choice == ("graph", RatePair(1.0, 0.01))
@@ -334,9 +344,9 @@ def test_ours_takes_the_backend_with_the_most_iterations_and_each_the_rates_of_t
 
 
 def test_who_is_refused_or_lives_at_no_rate_is_kept_and_not_trained() -> None:
-    dead: dict[tuple[str, float], float | str] = {("jax", e): DIED for e in (0.1, 0.3, 1.0)}
-    dead |= {("torch", e): DIED for e in (0.1, 0.3, 1.0)}
-    (mine, peer), made = searched({**dead, ("graph", 0.1): REFUSED})
+    dead: dict[tuple[str, float], float | str] = {("jax", e): "error" for e in (0.1, 0.3, 1.0)}
+    dead |= {("torch", e): "error" for e in (0.1, 0.3, 1.0)}
+    (mine, peer), made = searched({**dead, ("graph", 0.1): "skipped"})
     assert mine.choice is None and len(mine.search) == 4 and not mine.trained
     assert peer.refusal == "why" and len(peer.search) == 1 and not peer.trained
     assert all(run.search for run in made)
@@ -344,9 +354,12 @@ def test_who_is_refused_or_lives_at_no_rate_is_kept_and_not_trained() -> None:
 
 def test_records_come_back_as_they_were(tmp_path: Path) -> None:
     whole = record(PEER, (5.0, 1.0), (20.0, 0.5), mode="xla", modes={"xla": 0.1, "graph": "no"})
-    searching = RunRecord(
-        whole.run._replace(search=True), DIED, "why", looks=(Look(1.0, 2, -3.0, None),)
+    searching = TrainingRecord(
+        run=whole.run._replace(search=True),
+        status="error",
+        message="why",
+        looks=(Look(1.0, 2, -3.0, None),),
     )
     for each in (whole, searching):
-        records.append(tmp_path, each)
-    assert records.read(tmp_path) == {x.run: x for x in (whole, searching)}
+        append(tmp_path, each)
+    assert read_training(tmp_path) == {x.run: x for x in (whole, searching)}

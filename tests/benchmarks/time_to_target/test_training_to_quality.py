@@ -12,10 +12,10 @@ import pytest
 from racing import FAKE, SCRIPT, fake_trainer, run_of, tiny_plan
 from scipy import stats
 
-from svgpbench.benchmarks.time_to_target import records
 from svgpbench.benchmarks.time_to_target.comparison import search
 from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, RatePair, read_plan
 from svgpbench.benchmarks.time_to_target.problems import Judge, minibatches, prepare_race
+from svgpbench.benchmarks.time_to_target.records import read_training
 from svgpbench.benchmarks.time_to_target.training import PlanTrainer, Resources
 from svgpbench.benchmarks.timing.peers import SERVE, locate_peers, peer_python
 from svgpbench.config import LikelihoodConfig
@@ -29,7 +29,7 @@ def test_the_clock_counts_training_and_neither_looks_nor_what_compiles(tmp_path:
     plan = tiny_plan()
     with fake_trainer(plan, tmp_path) as trainer:
         record = trainer.run(run_of(plan, mode="fast"))
-    assert record.end == "done" and record.mode == "fast"
+    assert record.status == "ok" and record.mode == "fast"
     # an iteration takes 1 s, handing its rows over a quarter; building 1000, a look 1000
     assert [look.iterations for look in record.looks] == [4, 8, 16]
     assert [look.seconds for look in record.looks] == [5.0, 10.0, 20.0]
@@ -78,7 +78,7 @@ def test_a_run_that_dies_is_recorded_with_what_it_had_reached(
     plan = tiny_plan(first_look_s=2.5)
     with fake_trainer(plan, tmp_path) as trainer:
         record = trainer.run(run_of(plan, rates=RatePair(e_rate, 0.01), mode="fast"))
-    assert record.end == "died" and said in record.message
+    assert record.status == "error" and said in record.message
     assert [look.iterations for look in record.looks] == [2]
     assert "\n" not in record.message
 
@@ -96,7 +96,7 @@ def test_a_peer_that_cannot_is_refused_in_one_line(
     plan = tiny_plan()
     with fake_trainer(plan, tmp_path, script) as trainer:
         record = trainer.run(run_of(plan, Contestant("fake", method)))
-    assert (record.end, record.message, record.looks) == ("refused", said, ())
+    assert (record.status, record.message, record.looks) == ("skipped", said, ())
 
 
 class Eats:
@@ -165,7 +165,7 @@ def test_a_plan_may_ask_for_the_first_rows_and_for_two_bases() -> None:
 
 def test_the_committed_records_are_those_of_the_shipped_plan() -> None:
     plan = read_plan()
-    recorded = {run.plan for run in records.read(RESULTS) if run.problem in plan.problems}
+    recorded = {run.plan for run in read_training(RESULTS) if run.problem in plan.problems}
     assert recorded == {plan.digest(problem) for problem in plan.problems}
 
 
@@ -174,14 +174,14 @@ def test_ours_trains_with_two_bases_and_any_variant(method: str) -> None:
     plan = tiny_plan(two_bases=(9, 4), iterations=30)
     with PlanTrainer(plan, Resources({}, 1, ())) as trainer:
         record = trainer.run(run_of(plan, Contestant(OURS, method), seconds=1e6))
-    assert record.end == "done", record
+    assert record.status == "ok", record
     first, last = record.looks[0], record.last
     assert last is not None and last.iterations == 30 and last.nlpd is not None
     plain = tiny_plan(iterations=30)
     with PlanTrainer(plain, Resources({}, 1, ())) as trainer:
         alone = trainer.run(run_of(plain, Contestant(OURS, method), seconds=1e6))
     if method.startswith("orth"):
-        assert (alone.end, alone.looks) == ("refused", ()) and "two_bases" in alone.message
+        assert (alone.status, alone.looks) == ("skipped", ()) and "two_bases" in alone.message
     else:
         assert alone.last == last._replace(seconds=alone.looks[-1].seconds)  # M = 7 in both
     assert first.elbo <= last.elbo
@@ -273,7 +273,7 @@ def test_a_peer_learns_as_we_do(name: str, method: str, mode: str, ours: str, ap
             trainer.run(run_of(plan, Contestant(name, method), mode=mode, seconds=1e6)),
         ]
     for record in both:
-        assert record.end == "done", record
+        assert record.status == "ok", record
     mine, theirs = (record.last for record in both)
     assert mine is not None and theirs is not None and mine.iterations == theirs.iterations == 4
     assert theirs.elbo == pytest.approx(mine.elbo, rel=apart)

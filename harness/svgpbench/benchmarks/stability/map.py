@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from svgpbench.benchmarks.stability import records
+from svgpbench.benchmarks.records import LABELS, Status
 from svgpbench.benchmarks.stability.libraries import title
 from svgpbench.benchmarks.stability.plan import AxisPoint, StabilityCell, StabilityPlan
 from svgpbench.benchmarks.stability.records import StabilityRecord
@@ -15,20 +15,15 @@ from svgpbench.output.table import Column, Table
 
 AXES = {"rate": "rate γ", "dtype": "dtype", "jitter": "jitter", "inducing": "M"}
 # palette of Okabe and Ito for colour-blind readers; every cell has text too
-COLOURS = {
-    records.LIVED: "#56B4E9",
-    records.NOT_PD: "#D55E00",
-    records.VARIANCE: "#E69F00",
-    records.NAN: "#CC79A7",
-    records.DIVERGED: "#F0E442",
+COLOURS: dict[Status, str] = {
+    "ok": "#56B4E9",
+    "not_pd": "#D55E00",
+    "negative_variance": "#E69F00",
+    "nan": "#CC79A7",
+    "diverged": "#F0E442",
 }
 NO_VERDICT = "#BBBBBB"
-SHORT = {
-    records.NOT_PD: "not PD",
-    records.VARIANCE: "v < 0",
-    records.NAN: "NaN",
-    records.DIVERGED: "diverged",
-}
+SHORT: dict[Status, str] = {"not_pd": "not PD", "negative_variance": "v < 0"}
 Row = tuple[str, str]
 """Library and method."""
 
@@ -50,9 +45,9 @@ def words(record: StabilityRecord | None) -> str:
     """Return `lived`, the step and cause of a failure, or "–" if there is no record."""
     if record is None:
         return "–"
-    if record.lived:
+    if record.status == "ok":
         return "lived"
-    return f"{record.step}: {SHORT.get(record.end, record.end)}"
+    return f"{record.step}: {SHORT.get(record.status, record.label)}"
 
 
 def tables(plan: StabilityPlan, ended: Mapping[StabilityCell, StabilityRecord]) -> Iterator[Table]:
@@ -99,8 +94,13 @@ def draw_map(
         ax.set_title(problem, loc="left", fontsize=10, pad=26)
         _draw_rows(ax, plan, [_records_of(plan, ended, problem, row) for row in names])
         ax.set_yticks(range(len(names)), [title(*row) for row in names], fontsize=8)
-    ends = {record.end for record in ended.values()}
-    handles = [Patch(color=colour, label=end) for end, colour in COLOURS.items() if end in ends]
+    seen = {record.status for record in ended.values()}
+    labels = LABELS | {"ok": "lived"}
+    handles = [
+        Patch(color=colour, label=labels.get(status, status))
+        for status, colour in COLOURS.items()
+        if status in seen
+    ]
     figure.legend(
         handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8
     )
@@ -129,13 +129,13 @@ def _draw_rows(ax: Any, plan: StabilityPlan, grid: list[list[StabilityRecord | N
         for x, (_, _, point), record in zip(positions, columns(plan), records_of_row, strict=True):
             if record is None:
                 continue
-            colour = COLOURS.get(record.end, NO_VERDICT)
+            colour = COLOURS.get(record.status, NO_VERDICT)
             edge = "black" if point == plan.centre else "white"
             ax.add_patch(
                 Rectangle((x - 0.47, y - 0.45), 0.94, 0.9, facecolor=colour, edgecolor=edge)
             )
-            text = f"step {record.step}\n{SHORT.get(record.end, record.end)}"
-            if record.lived:
+            text = f"step {record.step}\n{SHORT.get(record.status, record.label)}"
+            if record.status == "ok":
                 text = f"{record.bound_a_datum:.3g}"
             ax.text(x, y, text, ha="center", va="center", fontsize=6.5)
     ax.set_xlim(-0.8, positions[-1] + 0.6)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from svgpbench.benchmarks.stability import records
+from svgpbench.benchmarks.records import Status, append
 from svgpbench.benchmarks.stability.libraries import LIBRARIES, OURS
 from svgpbench.benchmarks.stability.plan import (
     StabilityCell,
@@ -19,7 +19,7 @@ from svgpbench.benchmarks.stability.plan import (
     towards_the_largest_rate,
 )
 from svgpbench.benchmarks.stability.problems import make_arrays
-from svgpbench.benchmarks.stability.records import StabilityRecord
+from svgpbench.benchmarks.stability.records import StabilityRecord, read_stability
 from svgpbench.benchmarks.timing.peers import SERVE
 from svgpbench.benchmarks.timing.process import NOT_FOR_PEERS
 from svgpbench.numbers_file import save_arrays
@@ -55,9 +55,8 @@ def run_cells(
     Raises `UserError` for a problem that cannot be made and for a record that cannot be written.
     """
     cells = list(cells)
-    finished = {
-        c: r for c, r in records.read(results).items() if not records.stopped_short(r, limit_s)
-    }
+    recorded = read_stability(results)
+    finished = {c: r for c, r in recorded.items() if not r.stopped_short(limit_s)}
     with tempfile.TemporaryDirectory() as folder:
 
         def run(cell: StabilityCell) -> None:
@@ -65,7 +64,7 @@ def run_cells(
             if not path.exists():
                 save_arrays(make_arrays(plan, cell.problem, cell.seed), path)
             record = run_cell(plan, cell, pythons[cell.library], path, limit_s, threads)
-            records.append(results, record)
+            append(results, record)
             finished[cell] = record
             on_end(record)
 
@@ -74,7 +73,7 @@ def run_cells(
                 run(cell)
         for row in dict.fromkeys((cell.problem, cell.library, cell.method) for cell in cells):
             while next_cell := towards_the_largest_rate(
-                plan, row, {cell: record.lived for cell, record in finished.items()}
+                plan, row, {cell: record.status == "ok" for cell, record in finished.items()}
             ):
                 run(next_cell)
 
@@ -109,26 +108,26 @@ def run_cell(
         while not last.keys() & {"lived", "died"}:
             remaining_s = limit_s - (time.monotonic() - began)
             last |= json.loads(process.line(max(remaining_s, 0.0)))
-        end, message = cause(last)
+        status, message = cause(last)
     except TimeoutError:
         process.kill()
-        end, message = records.TIME, f"no end within {limit_s:g} s"
+        status, message = "timeout", f"no end within {limit_s:g} s"
     except Died as death:
         lines = process.errors(STDERR_TAIL).splitlines()
-        end, message = records.KILLED, f"{death}: {lines[-1]}" if lines else str(death)
+        status, message = "crashed", f"{death}: {lines[-1]}" if lines else str(death)
     finally:
         process.close()
     variance = last.get("smallest_variance")
     return StabilityRecord(
-        cell,
-        end,
-        last.get("lived", last.get("died", last["step"])),
-        " ".join(message.split())[:300],
-        tuple(last.get("bounds", ())),
-        variance if variance is not None and math.isfinite(variance) else None,
-        round(time.monotonic() - began, 1),
-        last.get("n", 0),
-        last.get("environment", {}).get("versions"),
+        run=cell,
+        status=status,
+        step=last.get("lived", last.get("died", last["step"])),
+        message=" ".join(message.split())[:300],
+        bounds=tuple(last.get("bounds", ())),
+        smallest_variance=variance if variance is not None and math.isfinite(variance) else None,
+        seconds=round(time.monotonic() - began, 1),
+        n=last.get("n", 0),
+        versions=last.get("environment", {}).get("versions"),
     )
 
 
@@ -142,21 +141,21 @@ def environment(library: str, threads: int) -> dict[str, str]:
     return {**inherited, **worker_environment("cpu", threads), "PYTHONSAFEPATH": "1"}
 
 
-def cause(answer: Mapping[str, Any]) -> tuple[str, str]:
+def cause(answer: Mapping[str, Any]) -> tuple[Status, str]:
     """Return the cause of a run's end, from its last answer, and the message.
 
     A non-finite q comes from a precision without a Cholesky factor, unless the library had negative
     variances before, whose roots are NaN. Some libraries raise when such a q is stored.
     """
     message = str(answer.get("message", ""))
-    failed_part, text = answer.get("of", records.LIVED), message.lower()
+    failed_part, text = answer.get("of", ""), message.lower()
     if failed_part == "start":
-        return records.NOT_PD, "no bound at q = p: K(Z, Z)"
-    if failed_part in (records.LIVED, records.DIVERGED):
-        return failed_part, message
+        return "not_pd", "no bound at q = p: K(Z, Z)"
+    if failed_part in ("", "diverged"):
+        return "diverged" if failed_part else "ok", message
     if failed_part == "error" and STORED_NAN not in text:
         of_cholesky = any(word in text for word in NOT_PD_WORDS)
-        return (records.NOT_PD if of_cholesky else records.ERROR), message
+        return ("not_pd" if of_cholesky else "error"), message
     if (answer.get("smallest_variance") or 0.0) < 0.0:
-        return records.VARIANCE, message
-    return (records.NAN if failed_part == "bound" else records.NOT_PD), message
+        return "negative_variance", message
+    return ("nan" if failed_part == "bound" else "not_pd"), message

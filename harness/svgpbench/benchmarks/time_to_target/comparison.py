@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, LearningPlan, RatePair, Run
-from svgpbench.benchmarks.time_to_target.records import DONE, REFUSED, RunRecord
+from svgpbench.benchmarks.time_to_target.records import TrainingRecord
 
-Execute: TypeAlias = Callable[[Run], RunRecord | None]
+Execute: TypeAlias = Callable[[Run], TrainingRecord | None]
 """Function that makes a run or finds its record. None if there is no record and none is to be made."""
 
 
@@ -23,14 +23,14 @@ class ContestantRuns(NamedTuple):
     """Contestant on a problem: its search, its choice, and its runs of every seed."""
 
     contestant: Contestant
-    search: tuple[RunRecord, ...]
+    search: tuple[TrainingRecord, ...]
     choice: ChosenRates | None  # None if it was refused or no search run finished
-    trained: tuple[RunRecord, ...] = ()  # one per seed
+    trained: tuple[TrainingRecord, ...] = ()  # one per seed
 
     @property
     def refusal(self) -> str:
         """Reason why its library cannot train on the problem, or "" if it can."""
-        return next((x.message for x in self.search if x.end == REFUSED), "")
+        return next((x.message for x in self.search if x.status == "skipped"), "")
 
 
 def compare(
@@ -55,12 +55,12 @@ def search(
     first, *others = plan.problems[problem].grid
     modes = plan.backends if contestant.library == OURS else ("",)
 
-    def execute_all(choices: Iterable[tuple[str, RatePair]]) -> list[RunRecord]:
+    def execute_all(choices: Iterable[tuple[str, RatePair]]) -> list[TrainingRecord]:
         runs = (_run(plan, problem, contestant, *choice, search=True) for choice in choices)
         return [record for run in runs if (record := execute(run)) is not None]
 
     tried = execute_all((mode, first) for mode in modes)
-    if not tried or any(record.end == REFUSED for record in tried):
+    if not tried or any(record.status == "skipped" for record in tried):
         return ContestantRuns(contestant, tuple(tried), None)
     mode = fastest(tried)
     records = (*tried, *execute_all((mode, rates) for rates in others))
@@ -69,15 +69,15 @@ def search(
     return ContestantRuns(contestant, records, choice)
 
 
-def fastest(records: Sequence[RunRecord]) -> str:
+def fastest(records: Sequence[TrainingRecord]) -> str:
     """Return the mode with the shortest iterations, or that of the first record if none trained."""
     timed = [(ms, x.mode) for x in records if (ms := x.ms_an_iteration) is not None]
     return min(timed)[1] if timed else records[0].mode
 
 
-def best_rates(records: Iterable[RunRecord]) -> RatePair | None:
+def best_rates(records: Iterable[TrainingRecord]) -> RatePair | None:
     """Return the rates with the highest ELBO at the end of a search, or None if no run finished."""
-    ended = [(x.last.elbo, x.run.rates) for x in records if x.end == DONE and x.last]
+    ended = [(x.last.elbo, x.run.rates) for x in records if x.status == "ok" and x.last]
     return max(ended)[1] if ended else None
 
 

@@ -16,7 +16,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns
 from svgpbench.benchmarks.time_to_target.plan import LearningPlan, Race
-from svgpbench.benchmarks.time_to_target.records import DIED
 from svgpbench.errors import UserError
 from svgpbench.output.palette import METHOD_STYLES, OTHER_STYLES, LineStyle
 from svgpbench.output.panel import STYLE, finish, legend
@@ -71,7 +70,7 @@ def _draw(
                 for evaluation in record.looks
             ]
             ax.plot(x, y, color=style.colour, linestyle=style.dash, linewidth=1.0)
-            if record.end == DIED and x:
+            if record.status == "error" and x:
                 ax.plot(x[-1:], y[-1:], "x", color=style.colour)
             else:
                 finished += y

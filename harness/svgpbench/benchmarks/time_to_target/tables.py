@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns
 from svgpbench.benchmarks.time_to_target.plan import OURS, Race
-from svgpbench.benchmarks.time_to_target.records import DIED, RunRecord
+from svgpbench.benchmarks.time_to_target.records import TrainingRecord
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
 from svgpbench.output.table import MISSING, Column, Table, number
 
@@ -83,7 +83,7 @@ def end_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) -> Ta
 
 def _ends(entry: ContestantRuns) -> list[str | float | None]:
     assert entry.choice is not None
-    lasts = [x.last for x in entry.trained if x.last and x.end != DIED]
+    lasts = [x.last for x in entry.trained if x.last and x.status != "error"]
     first = [x.first_call_s for x in entry.trained if x.first_call_s is not None]
     iteration_ms = [ms for x in entry.trained if (ms := x.ms_an_iteration) is not None]
     return [
@@ -134,8 +134,8 @@ def search_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) ->
     return Table(header, rows, title)
 
 
-def _last_elbo(record: RunRecord) -> str:
-    return _elbo(record.last.elbo) if record.last and record.end != DIED else "died"
+def _last_elbo(record: TrainingRecord) -> str:
+    return _elbo(record.last.elbo) if record.last and record.status != "error" else "died"
 
 
 def _elbo(value: float) -> str:
@@ -151,7 +151,7 @@ def notes(problem: str, entries: Sequence[ContestantRuns]) -> Iterator[str]:
         elif entry.search and entry.choice is None:
             yield f"{who}: no rates of the grid came to the end of the search"
         for record in (*entry.search, *entry.trained):
-            if record.end == DIED:
+            if record.status == "error":
                 when = "at once"
                 if last := record.last:
                     when = f"after {last.seconds:.3g} s and {last.iterations} iterations"

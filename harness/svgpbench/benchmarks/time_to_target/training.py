@@ -15,7 +15,7 @@ import numpy as np
 
 from svgpbench.benchmarks.time_to_target.plan import OURS, LearningPlan, Run
 from svgpbench.benchmarks.time_to_target.problems import PreparedProblem, prepare_race
-from svgpbench.benchmarks.time_to_target.records import DIED, DONE, REFUSED, Look, RunRecord
+from svgpbench.benchmarks.time_to_target.records import Look, TrainingRecord
 from svgpbench.benchmarks.timing.meter import Load, together
 from svgpbench.benchmarks.timing.peers import SERVE, Located
 from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused, TimedProcess
@@ -62,11 +62,12 @@ class PlanTrainer:
     ) -> None:
         self._folder.cleanup()
 
-    def run(self, run: Run) -> RunRecord:
+    def run(self, run: Run) -> TrainingRecord:
         """Train once and return the record. Raises `UserError` if the problem cannot be made."""
         race = self._prepared(run.problem, run.seed)
         save_arrays(race.run_arrays(run.rates, run.search), self._file("run"))
-        record, evaluations = RunRecord(run, DONE), []
+        outcome: dict[str, Any] = {"status": "ok"}
+        evaluations: list[Look] = []
         loads: list[Load] = []
         with self.resources.process(run) as process:
             try:
@@ -74,12 +75,8 @@ class PlanTrainer:
                 files = {name: str(self._file(name)) for name in ("problem", "run")}
                 learner = {"method": run.contestant.method, "mode": run.mode}
                 answer = process.ask({"do": "learn", **learner, **files})
-                record = record._replace(
-                    mode=answer["mode"],
-                    modes=answer.get("modes"),
-                    first_call_s=answer["first_call_s"],
-                    versions=process.environment["versions"],
-                )
+                outcome |= {name: answer.get(name) for name in ("mode", "modes", "first_call_s")}
+                outcome["versions"] = process.environment["versions"]
                 times = [run.seconds] if run.search else self.plan.evaluation_times(run.seconds)
                 for until_s in times:
                     most = self.plan.iterations or ENDLESS
@@ -96,11 +93,12 @@ class PlanTrainer:
                     if count == most:
                         break
             except StepRefused as refusal:
-                record = record._replace(end=REFUSED, message=str(refusal))
+                outcome |= {"status": "skipped", "message": str(refusal)}
             except ProcessFailed as failure:
-                record = record._replace(end=DIED, message=str(failure))
+                outcome |= {"status": "error", "message": str(failure)}
         other_cores = round(together(loads).other_cores, 3)
-        return record._replace(looks=tuple(evaluations), other_cores=other_cores)
+        looks = tuple(evaluations)
+        return TrainingRecord(run=run, looks=looks, other_cores=other_cores, **outcome)
 
     def _evaluate(
         self, process: TimedProcess, totals: Mapping[str, Any], search: bool, race: PreparedProblem

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from svgpbench.checks.cases import COMPOUND_KERNELS, VARIANTS, Case, Problem
+from svgpbench.checks.cases import COMPOUND_KERNELS, VARIANTS, MatrixCase, SmallProblem
 from svgpbench.checks.dense.coupled import coupled_arrays
 from svgpbench.checks.dense.decoupled import decoupled_arrays
 from svgpbench.checks.dense.diagonal import diagonal_arrays
@@ -27,7 +27,7 @@ __all__ = [
     "without_dense",
 ]
 
-FAMILIES: dict[str, Callable[[Case, Problem, Arrays], Arrays]] = {
+FAMILIES: dict[str, Callable[[MatrixCase, SmallProblem, Arrays], Arrays]] = {
     "t-svgp": coupled_arrays,
     "q-svgp": coupled_arrays,
     "t-vgp": coupled_arrays,
@@ -42,7 +42,7 @@ FAMILIES: dict[str, Callable[[Case, Problem, Arrays], Arrays]] = {
 """Method name → function that returns its arrays."""
 
 
-def without_dense(case: Case) -> str:
+def without_dense(case: MatrixCase) -> str:
     """Return the part of a case that dense algebra does not know, or an empty string.
 
     Methods, likelihoods and kernels of third parties are not known.
@@ -58,7 +58,7 @@ def without_dense(case: Case) -> str:
     return ""
 
 
-def dense_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays | None:
+def dense_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -> Arrays | None:
     """Return the dense arrays at the numpy backend's state, or None if a part is not known."""
     if without_dense(case):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.checks.cases import Case, Problem
+from svgpbench.checks.cases import MatrixCase, SmallProblem
 from svgpbench.checks.dense.gaussians import JITTER, Dense, float_arrays, times
 from svgpbench.checks.evaluate import RATE, Arrays
 from svgpbench.kernels import Theta
@@ -13,7 +13,7 @@ from svgpbench.kernels import Theta
 Floats = npt.NDArray[np.float64]
 
 
-def tied(case: Case, old: Dense, new: Dense, numbers: Arrays) -> tuple[Floats, Floats]:
+def tied(case: MatrixCase, old: Dense, new: Dense, numbers: Arrays) -> tuple[Floats, Floats]:
     """Return q(u) at the new θ, with the quantities fixed that the case's tying holds.
 
     The means are [P, M] and the covariances [P, M, M].
@@ -50,7 +50,7 @@ def sites_of(numbers: Arrays) -> tuple[Floats, Floats] | None:
     return None
 
 
-def coupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
+def coupled_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -> Arrays:
     """Return the dense arrays at the state that the numpy backend reached."""
     model, method = case.build()
     jitter = 0.0 if case.method.startswith("t-vgp") else JITTER

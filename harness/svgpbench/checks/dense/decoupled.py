@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.checks.cases import Case, Problem
+from svgpbench.checks.cases import MatrixCase, SmallProblem
 from svgpbench.checks.dense.gaussians import NO_NOISE, Dense, float_arrays
 from svgpbench.checks.evaluate import ADAM_RATE, Arrays
 from svgpbench.kernels import Theta
@@ -23,7 +23,7 @@ class Union(Dense):
 
     def __init__(
         self,
-        case: Case,
+        case: MatrixCase,
         theta: Theta,
         X: Floats,
         y: Floats,
@@ -59,7 +59,7 @@ class Union(Dense):
         return self.elbo(m, S) - 0.5 * float(np.sum(a * self.sampled_excess(a)))
 
 
-def at_batches(case: Case, problem: Problem) -> tuple[Union, Union, Union]:
+def at_batches(case: MatrixCase, problem: SmallProblem) -> tuple[Union, Union, Union]:
     """Return the unions of the first and third minibatches at θ, and of all rows at the moved θ."""
     model, method = case.build()
     y, n = problem.targets(model.likelihood.support), len(problem.X)
@@ -75,7 +75,7 @@ def at_batches(case: Case, problem: Problem) -> tuple[Union, Union, Union]:
     return union(first, theta_now), union(third, theta_now), union(np.arange(n), theta_moved)
 
 
-def decoupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
+def decoupled_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -> Arrays:
     """Return DECOUPLED's values, a step, and the bound at another θ with a and B fixed."""
     at_first, step, new = at_batches(case, problem)
     a, L_B = numbers["state/q.a"], numbers["state/q.L_B"]

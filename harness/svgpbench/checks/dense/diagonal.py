@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.checks.cases import Case, Problem
+from svgpbench.checks.cases import MatrixCase, SmallProblem
 from svgpbench.checks.dense.gaussians import Dense, float_arrays, times
 from svgpbench.checks.evaluate import ADAM_RATE, RATE, Arrays
 from svgpbench.kernels import Theta
@@ -50,7 +50,7 @@ def natural_direction(dense: Dense, mu: Floats, g: Floats) -> tuple[Floats, Floa
 
 
 def next_moments(
-    case: Case, dense: Dense, mu: Floats, g: Floats, numbers: Arrays
+    case: MatrixCase, dense: Dense, mu: Floats, g: Floats, numbers: Arrays
 ) -> tuple[Floats, Floats]:
     """Return mean and covariance after one E-step; its rate is halved while S⁻¹ is indefinite."""
     m, S = moments(dense.K, mu, g)
@@ -84,7 +84,7 @@ def adam_step(dense: Dense, mu: Floats, g: Floats, numbers: Arrays) -> tuple[Flo
     return mu + steps[0], np.log1p(np.exp(np.log(np.expm1(g)) + steps[1]))
 
 
-def diagonal_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
+def diagonal_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -> Arrays:
     """Return the dense arrays at the (μ, g) that the numpy backend reached."""
     model, _ = case.build()
     y, n = problem.targets(model.likelihood.support), len(problem.X)

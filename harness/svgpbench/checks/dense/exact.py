@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.checks.cases import Case, Problem, residual_variance_of
+from svgpbench.checks.cases import MatrixCase, SmallProblem, residual_variance_of
 from svgpbench.checks.dense.gaussians import (
     JITTER,
     Dense,
@@ -26,7 +26,7 @@ def gpr_bound(theta: Theta, kernel: str, X: Floats, y: Floats) -> float:
     return log_normal(y, kernel_matrix(kernel, theta, X, X) + noise)
 
 
-def gpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
+def gpr_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -> Arrays:
     """Return the log marginal likelihood at both θ, and p(f | y) from the joint of f and y."""
     model, _ = case.build()
     theta, theta_moved = (problem.theta(model, "data", moved=x) for x in (False, True))
@@ -52,7 +52,7 @@ def gpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     )
 
 
-def sgpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
+def sgpr_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -> Arrays:
     """Return Titsias's bound at both θ as a dense density, and its optimal q(u)."""
     model, _ = case.build()
     theta, theta_moved = (problem.theta(model, moved=x) for x in (False, True))

@@ -6,7 +6,6 @@ If a likelihood discretises its integral, this code uses the same nodes or the s
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,46 +54,35 @@ def expectations(
     w = w / np.sqrt(2 * np.pi)
     if likelihood.name == "robust-max":
         return _robust_max(likelihood, y, mu, v, t, w)
-    value, slope = ONE_LATENT[likelihood.name](
+    value, slope = log_density_and_slope(
         likelihood, parameters, y[:, None], mu[..., None] + np.sqrt(v)[..., None] * t
     )
     return value @ w, slope @ w, -(slope * t) @ w / np.sqrt(v)
 
 
-def _probit(x: Any, _: Any, y: Floats, f: Floats) -> tuple[Floats, Floats]:
-    sign, wide = 2 * y - 1, 1 - 2 * x.squash
-    if not x.squash:
+ONE_LATENT = ("bernoulli-probit", "bernoulli-logit", "student-t", "poisson")
+KNOWN_LIKELIHOODS = frozenset({"gaussian", "softmax", "robust-max", *ONE_LATENT})
+
+
+def log_density_and_slope(x: Any, parameters: Any, y: Floats, f: Floats) -> tuple[Floats, Floats]:
+    """Return log p(y | f) of a likelihood in `ONE_LATENT` and its slope in f [..., b, S], for y [b, 1]."""
+    sign = 2 * y - 1
+    if x.name == "bernoulli-probit" and not x.squash:
         value = sc.log_ndtr(sign * f)
         return value, sign * np.exp(-(f**2) / 2 - value) / np.sqrt(2 * np.pi)
-    density = x.squash + wide * sc.ndtr(sign * f)
-    return np.log(density), sign * wide * scipy.stats.norm.pdf(f) / density
-
-
-def _logit(_: Any, __: Any, y: Floats, f: Floats) -> tuple[Floats, Floats]:
-    sign = 2 * y - 1
-    return sc.log_expit(sign * f), sign * sc.expit(-sign * f)
-
-
-def _student_t(x: Any, parameters: Any, y: Floats, f: Floats) -> tuple[Floats, Floats]:
-    scale = float(parameters.scale)
-    error = y - f
-    value = scipy.stats.t.logpdf(error, x.df, scale=scale)
-    return np.asarray(value), (x.df + 1) * error / (x.df * scale**2 + error**2)
-
-
-def _poisson(_: Any, __: Any, y: Floats, f: Floats) -> tuple[Floats, Floats]:
-    return np.asarray(scipy.stats.poisson.logpmf(y, np.exp(f))), y - np.exp(f)
-
-
-ONE_LATENT: dict[str, Callable[[Any, Any, Floats, Floats], tuple[Floats, Floats]]] = {
-    "bernoulli-probit": _probit,
-    "bernoulli-logit": _logit,
-    "student-t": _student_t,
-    "poisson": _poisson,
-}
-"""Name → function that returns log p(y | f) and its slope in f, for f [..., b, S] and y [b, 1]."""
-
-KNOWN_LIKELIHOODS = frozenset({"gaussian", "softmax", "robust-max", *ONE_LATENT})
+    if x.name == "bernoulli-probit":
+        wide = 1 - 2 * x.squash
+        density = x.squash + wide * sc.ndtr(sign * f)
+        return np.log(density), sign * wide * scipy.stats.norm.pdf(f) / density
+    if x.name == "bernoulli-logit":
+        return sc.log_expit(sign * f), sign * sc.expit(-sign * f)
+    if x.name == "student-t":
+        scale, error = float(parameters.scale), y - f
+        value = np.asarray(scipy.stats.t.logpdf(error, x.df, scale=scale))
+        return value, (x.df + 1) * error / (x.df * scale**2 + error**2)
+    if x.name == "poisson":
+        return np.asarray(scipy.stats.poisson.logpmf(y, np.exp(f))), y - np.exp(f)
+    raise KeyError(x.name)
 
 
 def _softmax(y: Floats, mu: Floats, v: Floats, noise: Floats, *, pathwise: bool) -> Expectations:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.checks.cases import COMPOUND_KERNELS, Case
+from svgpbench.checks.cases import COMPOUND_KERNELS, MatrixCase
 from svgpbench.checks.dense.expectations import expectations
 from svgpbench.checks.evaluate import Arrays
 from svgpbench.kernels import Theta
@@ -19,20 +19,12 @@ JITTER = 1e-6
 NO_NOISE: Floats = np.zeros((0, 0))
 
 
-def _matern32(d2: Floats) -> Floats:
-    r = np.sqrt(3 * d2)
-    return np.asarray((1 + r) * np.exp(-r))
-
-
-def _matern52(d2: Floats) -> Floats:
-    r = np.sqrt(5 * d2)
-    return np.asarray((1 + r + r**2 / 3) * np.exp(-r))
-
-
 KERNELS: dict[str, Callable[[Floats], Floats]] = {
     "se": lambda d2: np.asarray(np.exp(-d2 / 2)),
-    "matern32": _matern32,
-    "matern52": _matern52,
+    "matern32": lambda d2: np.asarray((1 + np.sqrt(3 * d2)) * np.exp(-np.sqrt(3 * d2))),
+    "matern52": lambda d2: np.asarray(
+        (1 + np.sqrt(5 * d2) + np.sqrt(5 * d2) ** 2 / 3) * np.exp(-np.sqrt(5 * d2))
+    ),
 }
 """Correlation at squared scaled distance."""
 
@@ -95,7 +87,7 @@ class Dense:
 
     def __init__(
         self,
-        case: Case,
+        case: MatrixCase,
         theta: Theta,
         X: Floats,
         y: Floats,

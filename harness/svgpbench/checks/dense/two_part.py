@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.checks.cases import Case, Problem
+from svgpbench.checks.cases import MatrixCase, SmallProblem
 from svgpbench.checks.dense.coupled import tied
 from svgpbench.checks.dense.decoupled import Union, adam_move, at_batches, values
 from svgpbench.checks.dense.gaussians import Dense, natural_gradient_step
@@ -53,7 +53,7 @@ class TwoPart:
         return np.asarray(a + rate * np.linalg.solve(D, g[..., None])[..., 0])
 
 
-def two_part_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
+def two_part_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -> Arrays:
     """Return the state's values, a step if β moves by a natural gradient, and the bound at another θ."""
     model, method = case.build()
     assert isinstance(method, OrthogonalSVGP)
@@ -77,7 +77,7 @@ def two_part_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
         Dense(case, t._replace(inducing=t.inducing.beta), problem.X, all_moved.y, 1.0)
         for t in (problem.theta(model, method.basis), all_moved.bases)
     )
-    coupled = Case(method.coupled, case.likelihood, case.kernel)
+    coupled = MatrixCase(method.coupled, case.likelihood, case.kernel)
     fixed = {**numbers, "values/q_mean": m}
     q = new.q(a, *tied(coupled, old_beta, new_beta, fixed))
     out["gradients/objective"] = np.asarray(all_moved.sampled_elbo(a, *q))

@@ -8,7 +8,6 @@ passes is reported.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -92,21 +91,14 @@ def _read_options(config: pytest.Config) -> Kit:
     os.environ.update(worker_environment("cpu", 1))
     for backend in backends:
         pin(backend.name, 1, [])
-    patterns = _read_patterns(config.getoption("known_failures"))
-    return Kit(backends, methods, likelihoods, {pattern: [] for pattern in patterns})
-
-
-def _read_patterns(file: str | None) -> Iterator[str]:
-    """Yield the patterns in a file of known failures."""
-    if file is None:
-        return
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise UserError(f"--known-failures {file} cannot be read: {error}") from None
-    for line in text.splitlines():
-        if pattern := line.partition("#")[0].strip():
-            yield pattern
+    text = ""
+    if file := config.getoption("known_failures"):
+        try:
+            text = Path(file).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise UserError(f"--known-failures {file} cannot be read: {error}") from None
+    patterns = [line.partition("#")[0].strip() for line in text.splitlines()]
+    return Kit(backends, methods, likelihoods, {pattern: [] for pattern in patterns if pattern})
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import Case, small_problem
+from svgpbench.checks.cases import MatrixCase, small_problem
 from svgpbench.checks.evaluate import REFERENCE, evaluate
 from svgpbench.checks.identities_of_bases import growth_gap
 from svgpbench.checks.kit.variants import bench_of
@@ -41,7 +41,7 @@ def bound(b: Bench, state: Tree, batch: Batch) -> float:
     return float(b.ops.to_numpy(b.bound(state, batch)))
 
 
-def test_it_says_what_it_is_and_what_it_refuses(variant: Case) -> None:
+def test_it_says_what_it_is_and_what_it_refuses(variant: MatrixCase) -> None:
     _, method = variant.build()
     cls = load(METHODS, method.name)
     assert (cls.__doc__ or "").strip()
@@ -53,7 +53,7 @@ def test_it_says_what_it_is_and_what_it_refuses(variant: Case) -> None:
     assert hash(method) == hash(variant.build()[1]) and method == variant.build()[1]
 
 
-def test_it_starts_at_the_prior_and_its_kl_is_positive(typed: Ops, variant: Case) -> None:
+def test_it_starts_at_the_prior_and_its_kl_is_positive(typed: Ops, variant: MatrixCase) -> None:
     b = bench_of(typed, variant)
     unit = 1e-9 if typed.dtype == "float64" else 1e-3
     if b.method.starts_at_prior and not b.method.sampled_points:
@@ -64,7 +64,7 @@ def test_it_starts_at_the_prior_and_its_kl_is_positive(typed: Ops, variant: Case
         assert b.kl(state) >= -unit
 
 
-def test_marginals_and_kl_are_those_of_its_posterior(typed: Ops, variant: Case) -> None:
+def test_marginals_and_kl_are_those_of_its_posterior(typed: Ops, variant: MatrixCase) -> None:
     """With m and S of q(u), W = L⁻¹K_uf: μ = Wᵀ(L⁻¹m), v = κ − wᵀw + wᵀ(L⁻¹SL⁻ᵀ)w, and KL[q ‖ N(0, LLᵀ)]."""
     b = bench_of(typed, variant)
     if not isinstance(b.method, CoupledMethod):
@@ -87,7 +87,7 @@ def test_marginals_and_kl_are_those_of_its_posterior(typed: Ops, variant: Case) 
 
 
 def test_a_step_keeps_the_state_s_form_and_leaves_its_arguments_alone(
-    typed: Ops, variant: Case
+    typed: Ops, variant: MatrixCase
 ) -> None:
     b = bench_of(typed, variant)
     before = host(typed, b.start)
@@ -100,7 +100,7 @@ def test_a_step_keeps_the_state_s_form_and_leaves_its_arguments_alone(
         np.testing.assert_array_equal(old, now)
 
 
-def test_e_steps_on_all_data_raise_the_bound(ops: Ops, variant: Case) -> None:
+def test_e_steps_on_all_data_raise_the_bound(ops: Ops, variant: MatrixCase) -> None:
     b = bench_of(ops, variant)
     state, full = b.start, b.full
     for _ in range(20):
@@ -109,13 +109,13 @@ def test_e_steps_on_all_data_raise_the_bound(ops: Ops, variant: Case) -> None:
     assert reached > start or (b.method.collapsed and reached >= start)
 
 
-def test_the_same_steps_give_the_same_bits(typed: Ops, variant: Case) -> None:
+def test_the_same_steps_give_the_same_bits(typed: Ops, variant: MatrixCase) -> None:
     first, second = (host(typed, stepped(bench_of(typed, variant))) for _ in range(2))
     for x, y in zip(first, second, strict=True):
         np.testing.assert_array_equal(x, y)
 
 
-def test_numbers_that_end_are_nan_and_raise_nothing(ops: Ops, variant: Case) -> None:
+def test_numbers_that_end_are_nan_and_raise_nothing(ops: Ops, variant: MatrixCase) -> None:
     b = bench_of(ops, variant)
     state = stepped(b, 1)
     spoiled = tree_map(lambda x: x * ops.asarray(np.float64(np.nan)), b.raw.inducing)
@@ -127,7 +127,7 @@ def test_numbers_that_end_are_nan_and_raise_nothing(ops: Ops, variant: Case) -> 
     assert not np.isfinite(value)
 
 
-def test_m_steps_go_up_the_gradient_of_the_objective(ops: Ops, variant: Case) -> None:
+def test_m_steps_go_up_the_gradient_of_the_objective(ops: Ops, variant: MatrixCase) -> None:
     """Compare the slope along a direction in θ with a fourth-order finite difference."""
     if ops.dtype != "float64":
         pytest.skip(f"backend {ops.name!r} offers no float64, whose differences tell")
@@ -160,7 +160,7 @@ def test_m_steps_go_up_the_gradient_of_the_objective(ops: Ops, variant: Case) ->
     assert got == pytest.approx(expected, rel=1e-6, abs=1e-7 * abs(value))
 
 
-def test_a_step_is_compiled_once(typed: Ops, variant: Case) -> None:
+def test_a_step_is_compiled_once(typed: Ops, variant: MatrixCase) -> None:
     b = bench_of(typed, variant)
     calls: list[int] = []
 
@@ -180,10 +180,10 @@ def test_a_step_is_compiled_once(typed: Ops, variant: Case) -> None:
     assert counts == [counts[0]] * 3
 
 
-def test_every_dtype_has_the_reference_s_numbers(typed: Ops, variant: Case) -> None:
+def test_every_dtype_has_the_reference_s_numbers(typed: Ops, variant: MatrixCase) -> None:
     if typed.name == REFERENCE:
         pytest.skip("the reference is compared with itself by no one")
-    case = Case(variant.method, variant.likelihood, variant.kernel, typed.dtype)
+    case = MatrixCase(variant.method, variant.likelihood, variant.kernel, typed.dtype)
     arrays = {
         backend.name: evaluate(backend, *case.build(), small_problem(), "none")
         for backend in (load_backend(REFERENCE), typed)
@@ -191,7 +191,7 @@ def test_every_dtype_has_the_reference_s_numbers(typed: Ops, variant: Case) -> N
     assert [(x.group, x.array, x.worst) for x in compare(case, arrays, None) if not x.ok] == []
 
 
-def test_a_larger_basis_keeps_q(ops: Ops, variant: Case) -> None:
+def test_a_larger_basis_keeps_q(ops: Ops, variant: MatrixCase) -> None:
     b = bench_of(ops, variant)
     if why := b.method.refuses_growth():
         pytest.skip(why)

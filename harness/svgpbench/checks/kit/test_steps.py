@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from svgpbench.checks.cases import Case, small_problem
+from svgpbench.checks.cases import MatrixCase, small_problem
 from svgpbench.checks.evaluate import REFERENCE, evaluate
 from svgpbench.checks.kit.numbers import numbers, positive_definite
 from svgpbench.checks.kit.options import framework_module
@@ -62,14 +62,14 @@ def test_a_second_call_of_one_shape_compiles_nothing(typed: Ops) -> None:
 
 
 CASES = (
-    Case("t-svgp tied-projected", "gaussian", "matern52"),
-    Case("q-svgp natgrad", "bernoulli-logit", "se"),
+    MatrixCase("t-svgp tied-projected", "gaussian", "matern52"),
+    MatrixCase("q-svgp natgrad", "bernoulli-logit", "se"),
 )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.method)
-def test_two_methods_have_the_reference_s_numbers(typed: Ops, case: Case) -> None:
-    case = Case(case.method, case.likelihood, case.kernel, typed.dtype)
+def test_two_methods_have_the_reference_s_numbers(typed: Ops, case: MatrixCase) -> None:
+    case = MatrixCase(case.method, case.likelihood, case.kernel, typed.dtype)
     arrays = {
         ops.name: evaluate(ops, *case.build(), small_problem(), "eager")
         for ops in (load_backend(REFERENCE), typed)

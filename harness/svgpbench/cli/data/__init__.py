@@ -38,7 +38,7 @@ Names: TypeAlias = Annotated[
 
 @app.command("table")
 def table_command(names: Names = None) -> None:
-    """Print name, rows, features, task and fingerprint of data sets as a Markdown table."""
+    """Print sizes, task and fingerprint of data sets as Markdown."""
     entries = list(_entries(names))
     typer.echo("| name | rows | features | task | fingerprint |")
     typer.echo("|---|---:|---:|---|---|")
@@ -58,7 +58,7 @@ def pin_command(
         bool, typer.Option("--write", help="Write the computed fingerprints into the files.")
     ] = False,
 ) -> None:
-    """Compute the fingerprints that registry files hold, of the data at hand."""
+    """Compare fingerprints in registry files with the data at hand."""
     from svgpbench_datasets.pinning import pins
     from svgpbench_datasets.pinning import write as write_pin
 

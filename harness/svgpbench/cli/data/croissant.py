@@ -17,7 +17,7 @@ def croissant_command(
         Path | None, typer.Option("--out", metavar="DIR", help="Folder to write; NAME by default.")
     ] = None,
 ) -> None:
-    """Write a data set's table in Parquet, and what is known of it in Croissant."""
+    """Write a data set as Parquet with its description in Croissant."""
     from svgpbench_datasets.croissant import write_croissant
 
     with data_errors_are_the_users():

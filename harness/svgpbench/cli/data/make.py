@@ -41,7 +41,10 @@ def make_command(
         ),
     ] = None,
 ) -> None:
-    """Simulate a data set and keep it as Parquet; needs the extra `walker`."""
+    """Simulate a data set and keep it as a Parquet file.
+
+    Needs the extra `walker`: pip install 'svgpbench[walker]'.
+    """
     with data_errors_are_the_users():
         walk = Walk(rows, seed, policy, cast(Literal[1, 2], frames))
         path = _checked_path(name, walk, out)

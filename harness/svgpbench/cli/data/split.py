@@ -61,7 +61,10 @@ def split_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the splits of a data set with their hashes, and write them for other software."""
+    """Print the splits of a data set, and write them to a file.
+
+    Each has the hash of its row numbers, to compare with other software.
+    """
     with data_errors_are_the_users():
         entry = registry_of(name).describe(name)
         counts = {SplitKind.k_fold: folds, SplitKind.random: 1, SplitKind.fixed: 1}

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.bench import Bench, worst_of
-from svgpbench.checks.cases import Case
+from svgpbench.checks.cases import MatrixCase
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.kernels import Theta, unconstrain
 from svgpbench.ops import Tree
@@ -62,7 +62,7 @@ def dense_of(
     """Return the dense algebra of a bench at `theta` and on `rows`; by default at its own θ on all rows."""
     rows = np.arange(b.n) if rows is None else rows
     theta = theta_at(b) if theta is None else theta
-    case = Case("t-svgp tied-projected", b.model.likelihood.name, b.model.kernel.name)
+    case = MatrixCase("t-svgp tied-projected", b.model.likelihood.name, b.model.kernel.name)
     jitter = 0.0 if b.method.name == "t-vgp" else b.model.jitter
     dense = Dense(case, theta, b.problem.X[rows], b.y[rows], b.n / len(rows), jitter=jitter)
     dense.likelihood = b.model.likelihood  # with its own settings, which a case does not hold

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import VARIANTS, Problem, build_model, small_problem
+from svgpbench.checks.cases import VARIANTS, SmallProblem, build_model, small_problem
 from svgpbench.methods import build_method
 from svgpbench.plugins import load_backend
 
@@ -23,7 +23,7 @@ LOG_CONCAVE = LIKELIHOODS[:3]
 def bench_of(
     method: str,
     likelihood: str,
-    problem: Problem,
+    problem: SmallProblem,
     *,
     kernel: str = "matern52",
     jitter: float = 1e-6,
@@ -45,7 +45,7 @@ def full_method(likelihood: str) -> str:
     return "t-vgp" if likelihood in LOG_CONCAVE else "t-vgp negative sites"
 
 
-def problems(n: int = 36, M: int = 6) -> Iterator[tuple[int, Problem]]:
+def problems(n: int = 36, M: int = 6) -> Iterator[tuple[int, SmallProblem]]:
     """Yield (seed, problem) with n rows, M inducing points and batches of a third of the rows."""
     for seed in SEEDS:
         yield seed, small_problem(n=n, M=M, b=n // 3, seed=seed)

@@ -13,7 +13,7 @@ import pandas as pd
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare
 from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, LearningPlan, read_plan
 from svgpbench.benchmarks.time_to_target.problems import sizes_of
-from svgpbench.benchmarks.time_to_target.records import read
+from svgpbench.benchmarks.time_to_target.records import read_training
 from svgpbench.papers.evidence.records import Evidence
 
 LEARNING = "learning"
@@ -37,7 +37,7 @@ class CurveEvidence(Evidence):
 
 def entries_of(name: str, results: Path) -> dict[str, list[ContestantRuns]]:
     """Return the contestants of a plan that have trained, by problem; problems without any are left out."""
-    plan, records = read_plan(Path(name)), read(results / LEARNING)
+    plan, records = read_plan(Path(name)), read_training(results / LEARNING)
     entries = {
         problem: [x for x in compare(plan, problem, contestants_of(plan), records.get) if x.trained]
         for problem in plan.problems

@@ -10,7 +10,7 @@ import pandas as pd
 
 from svgpbench.benchmarks.stability.libraries import title
 from svgpbench.benchmarks.stability.plan import StabilityPlan, read_plan
-from svgpbench.benchmarks.stability.records import NO_VERDICT, StabilityRecord, read
+from svgpbench.benchmarks.stability.records import NO_VERDICT, StabilityRecord, read_stability
 from svgpbench.papers.evidence.records import Evidence
 
 
@@ -35,7 +35,7 @@ def load_stability(results: Path, folder: str) -> StabilityEvidence:
     out.
     """
     plan = read_plan()
-    rows = list(_rows(plan, folder, read(results / folder).values()))
+    rows = list(_rows(plan, folder, read_stability(results / folder).values()))
     if not rows:
         return StabilityEvidence(pd.DataFrame(), f"no walks in {results / folder}")
     return StabilityEvidence(pd.DataFrame(rows))
@@ -44,15 +44,15 @@ def load_stability(results: Path, folder: str) -> StabilityEvidence:
 def _rows(plan: StabilityPlan, folder: str, records: Any) -> Iterator[dict[str, Any]]:
     record: StabilityRecord
     for record in records:
-        cell, point = record.cell, record.cell.point
+        cell, point = record.run, record.run.point
         along_rates = point == plan.centre.model_copy(update={"rate": point.rate})
-        if along_rates and cell.steps == plan.steps and record.end not in NO_VERDICT:
+        if along_rates and cell.steps == plan.steps and record.status not in NO_VERDICT:
             yield {
                 "data": cell.problem,
                 "method": title(cell.library, cell.method),
                 "rate": point.rate,
                 "seed": cell.seed,
-                "lived": record.lived,
+                "lived": record.status == "ok",
                 "cell_id": f"{folder}/{cell.library}.jsonl",
             }
 

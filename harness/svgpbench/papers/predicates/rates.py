@@ -142,18 +142,14 @@ def _band(cells: pd.DataFrame, name: str, rules: Rules) -> Bracket:
     region = best.map(lambda value: rules.threshold * measure.region_at(value, rows))
     works = losses.sub(best, axis=0).le(region, axis=0).all(axis=0)
     rates = [0.0, *(float(rate) for rate in losses.columns), math.inf]
-    runs = _runs([index for index, rate_works in enumerate(works, 1) if rate_works])
-    if not runs:
+    working = [index for index, rate_works in enumerate(works, 1) if rate_works]
+    starts = [index for index in working if index - 1 not in working]
+    ends = [index for index in working if index + 1 not in working]
+    if not working:
         gaps = [math.log10(b / a) for a, b in pairwise(rates[1:-1])]
         return Bracket(0.0, max(gaps), "no rate")
+    runs = zip(starts, ends, strict=True)
     first, last = max(runs, key=lambda run: rates[run[1]] / rates[run[0]])
     low = math.log10(rates[last] / rates[first])
     high = math.log10(rates[last + 1] / rates[first - 1]) if first > 1 else math.inf
     return Bracket(low, high, f"{rates[first]:g} to {rates[last]:g}")
-
-
-def _runs(indices: list[int]) -> list[tuple[int, int]]:
-    """Return the first and last of each run of consecutive integers."""
-    starts = [index for index in indices if index - 1 not in indices]
-    ends = [index for index in indices if index + 1 not in indices]
-    return list(zip(starts, ends, strict=True))

@@ -100,7 +100,7 @@ def _ops(backend: BackendConfig, device: int) -> Ops:
     ops = _loaded(backend)
     if not device:
         return ops
-    device_of: Callable[[int], Ops] | None = getattr(ops, "on", None)
+    device_of: Callable[[int], Ops] | None = getattr(ops, "on_device", None)
     if device_of is None:
         raise UserError(f"backend {backend.name!r} computes on one device; jax does on several")
     return device_of(device)

@@ -1,1 +1,1 @@
-"""A backend on arrays of another memory, and a method."""
+"""A backend on array-api-strict, and a method."""

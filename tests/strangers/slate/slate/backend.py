@@ -1,17 +1,53 @@
-"""The backend `slate`: float64, one step after another, no autodiff."""
+"""The backend `slate`: array-api-strict in float64, one step after another, no autodiff.
+
+array-api-strict refuses what the array API standard does not promise: implicit conversion of an array of a
+device to NumPy, missing axes of an index, mixed dtypes. A method that leans on NumPy's leniency fails here.
+"""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import array_api_strict as xp
 import numpy as np
 import scipy.linalg
 import scipy.special
 
-from slate.device import DeviceArray, on_device
 from svgpbench.errors import NoAutodiffError
 from svgpbench.ops import Capabilities
 from svgpbench.tree import leaves, rebuild
+
+DEVICE = xp.Device("device1")  # not the host: NumPy cannot see its arrays
+
+
+def on_device(x: Any) -> Any:
+    """Return an array of the device."""
+    return xp.asarray(x, device=DEVICE)
+
+
+def on_host(x: Any) -> Any:
+    """Return a copy of an array of the device as a NumPy array."""
+    return np.array(x.to_device(xp.Device("CPU_DEVICE")))
+
+
+def through_host(function: Any) -> Any:
+    """Return a function of NumPy or SciPy for arrays of the device."""
+
+    def apply(*arrays: Any, **options: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return on_device(function(*map(on_host, arrays), **options))
+
+    return apply
+
+
+def quiet(function: Any) -> Any:
+    """Return a function without NumPy's warnings."""
+
+    def apply(*arguments: Any, **options: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*arguments, **options)
+
+    return apply
 
 
 def _cholesky(a: Any) -> Any:
@@ -32,6 +68,11 @@ def _solve(a: Any, b: Any, *, lower: bool, transpose: bool) -> Any:
     return out
 
 
+def _index_add(x: Any, indices: Any, values: Any) -> Any:
+    x[..., indices] += values
+    return x
+
+
 class SlateOps:
     """Arrays of another memory, in float64."""
 
@@ -44,53 +85,45 @@ class SlateOps:
         self.mode, self.dtype, self.device = mode, dtype, device
 
     def asarray(self, x: Any) -> Any:
-        if isinstance(x, DeviceArray):
+        if isinstance(x, type(DEVICE_ARRAY)):
             return x
-        x = np.array(x)
-        return DeviceArray(x.astype(self.dtype) if x.dtype.kind == "f" else x)
-
-    def to_numpy(self, x: Any) -> Any:
-        return x.get()
+        x = np.asarray(x)
+        return on_device(x.astype(self.dtype) if x.dtype.kind == "f" else x)
 
     def zeros(self, shape: Any) -> Any:
-        return DeviceArray(np.zeros(shape))
+        return xp.zeros(tuple(shape), device=DEVICE)
 
     def eye(self, n: int) -> Any:
-        return DeviceArray(np.eye(n))
+        return xp.eye(n, device=DEVICE)
 
-    exp = staticmethod(on_device(np.exp))
-    log = staticmethod(on_device(np.log))
-    log1p = staticmethod(on_device(np.log1p))
-    sqrt = staticmethod(on_device(np.sqrt))
-    abs = staticmethod(on_device(np.abs))
-    maximum = staticmethod(on_device(np.maximum))
-    where = staticmethod(on_device(np.where))
-    erfc = staticmethod(on_device(scipy.special.erfc))
-    lgamma = staticmethod(on_device(scipy.special.gammaln))
-    softplus = staticmethod(on_device(lambda x: np.logaddexp(x, 0.0)))
-    sum = staticmethod(on_device(np.sum))
-    max = staticmethod(on_device(np.max))
-    reshape = staticmethod(on_device(np.reshape))
-    broadcast_to = staticmethod(on_device(np.broadcast_to))
-    matrix_transpose = staticmethod(on_device(lambda x: np.swapaxes(x, -1, -2)))
-    flip = staticmethod(on_device(np.flip))
-    tril = staticmethod(on_device(np.tril))
-    take = staticmethod(on_device(np.take))
-    diagonal = staticmethod(on_device(lambda x: np.diagonal(x, axis1=-2, axis2=-1)))
-    cholesky = staticmethod(on_device(_cholesky))
-
-    def concat(self, xs: Any, *, axis: int) -> Any:
-        return on_device(lambda *parts: np.concatenate(parts, axis=axis))(*xs)
+    to_numpy = staticmethod(on_host)
+    exp = staticmethod(quiet(xp.exp))
+    log = staticmethod(quiet(xp.log))
+    log1p = staticmethod(quiet(xp.log1p))
+    sqrt = staticmethod(quiet(xp.sqrt))
+    abs = staticmethod(xp.abs)
+    maximum = staticmethod(xp.maximum)
+    where = staticmethod(xp.where)
+    sum = staticmethod(xp.sum)
+    max = staticmethod(xp.max)
+    concat = staticmethod(xp.concat)
+    reshape = staticmethod(xp.reshape)
+    broadcast_to = staticmethod(xp.broadcast_to)
+    matrix_transpose = staticmethod(xp.matrix_transpose)
+    flip = staticmethod(xp.flip)
+    tril = staticmethod(xp.tril)
+    take = staticmethod(xp.take)
+    diagonal = staticmethod(xp.linalg.diagonal)
+    erfc = staticmethod(through_host(scipy.special.erfc))
+    lgamma = staticmethod(through_host(scipy.special.gammaln))
+    softplus = staticmethod(through_host(lambda x: np.logaddexp(x, 0.0)))
+    cholesky = staticmethod(through_host(_cholesky))
+    index_add = staticmethod(through_host(_index_add))
 
     def solve_triangular(
         self, a: Any, b: Any, *, lower: bool = True, transpose: bool = False
     ) -> Any:
-        return on_device(_solve)(a, b, lower=lower, transpose=transpose)
-
-    def index_add(self, x: Any, indices: Any, values: Any) -> Any:
-        out = x.get()
-        out[..., indices.get()] += values.get()
-        return DeviceArray(out)
+        return through_host(_solve)(a, b, lower=lower, transpose=transpose)
 
     def stop_gradient(self, x: Any) -> Any:
         return x
@@ -100,7 +133,7 @@ class SlateOps:
 
     def scan(self, step: Any, carry: Any, xs: Any, *, length: int) -> Any:
         for i in range(length):
-            carry = step(carry, rebuild(xs, iter([leaf[i] for leaf in leaves(xs)])))
+            carry = step(carry, rebuild(xs, iter([leaf[i, ...] for leaf in leaves(xs)])))
         return carry
 
     def while_loop(self, condition: Any, step: Any, carry: Any) -> Any:
@@ -116,3 +149,6 @@ class SlateOps:
 
     def peak_memory(self) -> int | None:
         return None
+
+
+DEVICE_ARRAY = on_device(0.0)

@@ -23,4 +23,4 @@ class Logistic(QuadratureLikelihood):
         return value, self.rate * (1.0 - 2.0 * ops.exp(-ops.softplus(z)))
 
     def predict(self, ops: Any, p: Any, mu: Any, v: Any) -> Any:
-        return mu[0]
+        return mu[0, ...]

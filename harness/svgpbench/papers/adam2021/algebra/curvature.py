@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import Problem, small_problem
+from svgpbench.checks.cases import SmallProblem, small_problem
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.checks.matrix import difference
 from svgpbench.kernels import Model, Theta
@@ -98,7 +98,7 @@ def _second_differences(b: Bench) -> Iterator[Row]:
 
 
 @dataclass(frozen=True)
-class WiderPrior(Problem):
+class WiderPrior(SmallProblem):
     """A problem whose θ has the kernel's variance multiplied."""
 
     factor: float = 1.0

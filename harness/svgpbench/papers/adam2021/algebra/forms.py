@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import Problem, small_problem
+from svgpbench.checks.cases import SmallProblem, small_problem
 from svgpbench.checks.dense import log_normal
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.checks.matrix import difference
@@ -58,7 +58,7 @@ def log_partition() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _without_inducing(likelihood: str, problem: Problem) -> Iterator[Row]:
+def _without_inducing(likelihood: str, problem: SmallProblem) -> Iterator[Row]:
     """Check Eqs. 16–17 at several θ, with sites as normalised densities and as printed, exp(λ₁f − ½βf²)."""
     b = bench_of("t-vgp", likelihood, problem)
     state = partial_state(b)
@@ -102,7 +102,7 @@ def _sums(b: Bench, state: Tree, dense: Dense) -> SiteSums:
     return SiteSums(dense.Kuf @ lambda1, (dense.Kuf * beta) @ dense.Kuf.T)
 
 
-def _with_inducing(likelihood: str, problem: Problem) -> Iterator[Row]:
+def _with_inducing(likelihood: str, problem: SmallProblem) -> Iterator[Row]:
     """Check Eqs. 40–41 at several θ; the site there is N(ỹ; u, KΛ̄₂⁻¹K) with ỹ = KΛ̄₂⁻¹λ̄₁."""
     b = bench_of("t-svgp untied", likelihood, problem)
     state = partial_state(b)

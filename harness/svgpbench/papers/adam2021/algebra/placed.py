@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.bench import Bench, worst_of
-from svgpbench.checks.cases import VARIANTS, Problem
+from svgpbench.checks.cases import VARIANTS, SmallProblem
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.kernels import Model, Theta
 from svgpbench.kernels.kernels import KernelParameters, kernel
@@ -30,7 +30,7 @@ STANDS_STILL, MOST_STEPS = 1e-10, 200
 
 
 @dataclass(frozen=True)
-class Placed(Problem):
+class Placed(SmallProblem):
     """A problem with binary labels and chosen inducing inputs, at a squared exponential kernel."""
 
     kernel: KernelParameters
@@ -105,25 +105,14 @@ def _projected(dense: Dense, lambda1: Floats, Lambda2: Floats) -> Moments:
     return dense.K_inv @ lambda1, dense.K_inv @ Lambda2 @ dense.K_inv
 
 
-def _untied(q: OptimalQ) -> Moments:
-    return _moments(q.new, *_projected(q.new, *q.sums(q.new)))
-
-
-def _tied_projected(q: OptimalQ) -> Moments:
-    return _moments(q.new, *_projected(q.old, *q.sums(q.old)))
-
-
-def _tied(q: OptimalQ) -> Moments:
-    return _moments(q.new, *_projected(q.new, *q.sums(q.old)))
+def _dual(q: OptimalQ, projection: Dense, sums: Dense) -> Moments:
+    """Return (m, S) at the new θ from sums at one θ, projected at another."""
+    return _moments(q.new, *_projected(projection, *q.sums(sums)))
 
 
 def _whitened(q: OptimalQ) -> Moments:
     R = np.linalg.cholesky(q.new.K) @ np.linalg.inv(np.linalg.cholesky(q.old.K))
     return q.m @ R.T, R @ q.S @ R.T
-
-
-def _unwhitened(q: OptimalQ) -> Moments:
-    return q.m, q.S
 
 
 @dataclass(frozen=True)
@@ -135,13 +124,13 @@ class Variant:
 
 
 DUALS = {
-    "t-SVGP untied": Variant("t-svgp untied", _untied),
-    "t-SVGP tied-projected": Variant("t-svgp tied-projected", _tied_projected),
-    "t-SVGP tied": Variant("t-svgp tied", _tied),
+    "t-SVGP untied": Variant("t-svgp untied", lambda q: _dual(q, q.new, q.new)),
+    "t-SVGP tied-projected": Variant("t-svgp tied-projected", lambda q: _dual(q, q.old, q.old)),
+    "t-SVGP tied": Variant("t-svgp tied", lambda q: _dual(q, q.new, q.old)),
 }
 STANDARD = {
     "whitened q-SVGP": Variant("q-svgp natgrad", _whitened),
-    "q-SVGP": Variant("q-svgp natgrad unwhitened", _unwhitened),
+    "q-SVGP": Variant("q-svgp natgrad unwhitened", lambda q: (q.m, q.S)),
 }
 METHODS = DUALS | STANDARD
 """Methods by their names in figures and claims."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from svgpbench.checks.bench import Bench, worst_of
-from svgpbench.checks.cases import Problem
+from svgpbench.checks.cases import SmallProblem
 from svgpbench.checks.dense.gaussians import Dense, natural_gradient_step
 from svgpbench.checks.evaluate import RATE
 from svgpbench.checks.matrix import difference
@@ -48,7 +48,7 @@ def _after_batches(b: Bench) -> list[Floats]:
     return b.posterior(b.minibatch_run(STEPS))[:2]
 
 
-def _same_q(likelihood: str, problem: Problem) -> Iterator[Row]:
+def _same_q(likelihood: str, problem: SmallProblem) -> Iterator[Row]:
     """Compare t-SVGP with q-SVGP and with natural-gradient steps by dense algebra."""
     dual = bench_of(DUAL, likelihood, problem)
     q = _after_batches(dual)
@@ -62,14 +62,14 @@ def _same_q(likelihood: str, problem: Problem) -> Iterator[Row]:
         yield {**case, "residual": worst_of(q, end)}
 
 
-def _same_updates(check: str, likelihood: str, problem: Problem, **options: Any) -> Row:
+def _same_updates(check: str, likelihood: str, problem: SmallProblem, **options: Any) -> Row:
     """Compare t-SVGP with q-SVGP at a likelihood with `options`."""
     methods = (DUAL, "q-svgp natgrad")
     ends = [_after_batches(bench_of(x, likelihood, problem, **options)) for x in methods]
     return {"check": check, "likelihood": likelihood, "residual": worst_of(*ends)}
 
 
-def _kl_gradient(problem: Problem, seed: int) -> Row:
+def _kl_gradient(problem: SmallProblem, seed: int) -> Row:
     """Compare ∂KL/∂(m, S + mmᵀ) along random directions with η − η₀ = (S⁻¹m, ½K⁻¹ − ½S⁻¹)."""
     b = bench_of("q-svgp natgrad unwhitened", "gaussian", problem)
     m, S = (x[0] for x in b.posterior(b.minibatch_run(5))[:2])
@@ -99,7 +99,7 @@ def mean_cholesky(b: Bench, m: Floats, S: Floats) -> QState:
     return state
 
 
-def _printed_beta(problem: Problem) -> Row:
+def _printed_beta(problem: SmallProblem) -> Row:
     """Compare our step with one whose β is the same quadrature of −∇²log p.
 
     This β differs from −2∂V̂/∂v if there are few nodes.
@@ -123,7 +123,7 @@ def _printed_beta(problem: Problem) -> Row:
     return {"check": "printed β", "likelihood": "student-t", "residual": worst_of(q, [*printed])}
 
 
-def _printed_scale(problem: Problem) -> Row:
+def _printed_scale(problem: SmallProblem) -> Row:
     """Compare a minibatch step without n/b, as in Eqs. 22–23, with the bound's natural gradient."""
     b = bench_of(DUAL, "bernoulli-logit", problem)
     rows = problem.batches[5]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import Case, Problem, build_model
+from svgpbench.checks.cases import MatrixCase, SmallProblem, build_model
 from svgpbench.checks.dense.decoupled import Union
 from svgpbench.kernels import constrain
 from svgpbench.methods import build_method
@@ -35,14 +35,16 @@ class RandomDecoupledQ(NamedTuple):
     rng: np.random.Generator
 
 
-def random_q(problem: Problem, likelihood: str, seed: int, *, subset: int = 0) -> RandomDecoupledQ:
+def random_q(
+    problem: SmallProblem, likelihood: str, seed: int, *, subset: int = 0
+) -> RandomDecoupledQ:
     """Draw a random mean and precision on a problem."""
     model = build_model(likelihood, "matern52")
     method = build_method("decoupled", {"optimiser": "sgd", "subset": subset})
     b = Bench(load_backend("numpy"), model, method, problem)
     rng = np.random.default_rng(seed)
     a, L_B = random_parameters(rng, len(problem.gamma), len(problem.Z))
-    case = Case("decoupled sgd", likelihood, "matern52")
+    case = MatrixCase("decoupled sgd", likelihood, "matern52")
     dense = Union(case, problem.theta(model, "decoupled"), problem.X, b.y, 1.0)
     return RandomDecoupledQ(b, state_of(a, L_B), dense, a, L_B, rng)
 

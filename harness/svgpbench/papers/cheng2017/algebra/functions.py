@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from svgpbench.checks.bench import worst_of
-from svgpbench.checks.cases import Problem, small_problem
+from svgpbench.checks.cases import SmallProblem, small_problem
 from svgpbench.kernels import Theta
 from svgpbench.kernels.bases import Decoupled, Features
 from svgpbench.papers.algebra.random_problems import Floats, bench_of
@@ -14,7 +14,7 @@ from svgpbench.papers.cheng2017.algebra.drawn import random_parameters, state_of
 NODES = 60
 
 
-class Windowed(Problem):
+class Windowed(SmallProblem):
     """A problem with a Gaussian window around every point of both bases."""
 
     def inducing(self, basis: str) -> Decoupled:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 
-from svgpbench.checks.cases import Problem, small_problem
+from svgpbench.checks.cases import SmallProblem, small_problem
 from svgpbench.checks.dense import gpr_bound, kernel_matrix
 from svgpbench.kernels import Theta
 from svgpbench.kernels.kernels import KernelParameters
@@ -35,7 +35,7 @@ START = np.log([0.3, 0.7, 0.04])
 
 
 @dataclass(frozen=True)
-class Sinc(Problem):
+class Sinc(SmallProblem):
     """Noisy values of sinc on [−3, 3] at one θ."""
 
     logs: Any = None  # of variance, lengthscale, noise variance

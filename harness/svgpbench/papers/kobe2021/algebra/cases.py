@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from svgpbench.checks.bench import Bench, worst_of
-from svgpbench.checks.cases import Problem, build_model, small_problem
+from svgpbench.checks.cases import SmallProblem, build_model, small_problem
 from svgpbench.methods import build_method
 from svgpbench.methods.diagonal_precision import DiagonalState
 from svgpbench.plugins import load_backend
@@ -24,13 +24,13 @@ def residual_rows(residuals: dict[str, float], **case: Any) -> Rows:
     return [{"check": check, **case, "residual": x} for check, x in residuals.items()]
 
 
-def random_problem(seed: int, *, n: int = 40, M: int = 8) -> Problem:
+def random_problem(seed: int, *, n: int = 40, M: int = 8) -> SmallProblem:
     """Return a problem with inputs in three dimensions and Z near some of them."""
     return small_problem(n=n, M=M, b=min(n, 16), seed=seed)
 
 
 def diagonal_bench(
-    optimiser: str, likelihood: str, problem: Problem, jitter: float = 1e-6
+    optimiser: str, likelihood: str, problem: SmallProblem, jitter: float = 1e-6
 ) -> Bench:
     """Build the bench of the O(M) family with one of its E-steps.
 

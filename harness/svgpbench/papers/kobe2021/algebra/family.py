@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from svgpbench.checks.bench import worst_of
-from svgpbench.checks.cases import Problem, build_model
+from svgpbench.checks.cases import SmallProblem, build_model
 from svgpbench.checks.dense.diagonal import moments
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.checks.matrix import difference
@@ -52,7 +52,9 @@ def best_of_all(dense: Dense) -> float:
     return dense.elbo(m, S)
 
 
-def gap(check: str, likelihood: str, seed: int, problem: Problem, jitter: float) -> dict[str, Any]:
+def gap(
+    check: str, likelihood: str, seed: int, problem: SmallProblem, jitter: float
+) -> dict[str, Any]:
     """Return the gap in nats between the best q of the family and the best of all, and its smallest g."""
     b = diagonal_bench("exact", likelihood, problem, jitter)
     state = converged_state(b)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from svgpbench.checks.bench import Bench, worst_of
-from svgpbench.checks.cases import Problem
+from svgpbench.checks.cases import SmallProblem
 from svgpbench.checks.dense.diagonal import natural_direction, slope
 from svgpbench.checks.dense.gaussians import Dense, sgpr_bound
 from svgpbench.checks.matrix import difference
@@ -157,7 +157,7 @@ def violation(b: Bench, least: Least, seed: int, rates: tuple[float, float]) -> 
     return 0.0
 
 
-def unconstrained_bench(likelihood: str, problem: Problem) -> Bench:
+def unconstrained_bench(likelihood: str, problem: SmallProblem) -> Bench:
     """Build the bench of t-SVGP, whose natural-gradient steps on S⁻¹ are never halved.
 
     For a likelihood that is not log-concave, β may be negative.
@@ -175,7 +175,7 @@ def positive_without_constraint() -> pd.DataFrame:
     projected = {x: partial(diagonal_bench, "projected-b", x) for x in LIKELIHOODS}
     exact = partial(diagonal_bench, "exact", "gaussian")
     to_1, to_2 = (0.0, 1.0), (1.0, 2.0)
-    runs: list[tuple[str, Callable[[Problem], Bench], Least, tuple[float, float]]] = [
+    runs: list[tuple[str, Callable[[SmallProblem], Bench], Least, tuple[float, float]]] = [
         *((f"S, {x}, rates to 1", full[x], least_precision, to_1) for x in LIKELIHOODS),
         ("S, gaussian, rates to 2", full["gaussian"], least_precision, to_2),
         *((f"G, {x}, rates to 1", projected[x], least_g, to_1) for x in LIKELIHOODS),
@@ -196,7 +196,7 @@ def positive_without_constraint() -> pd.DataFrame:
 # --- 05: one step of rate 1 ------------------------------------------------------------------------------
 
 
-def shortfall(method: str, problem: Problem, rows: int, jitter: float = 1e-6) -> float:
+def shortfall(method: str, problem: SmallProblem, rows: int, jitter: float = 1e-6) -> float:
     """Return the relative difference of the bound and the collapsed one after a step on the first rows.
 
     Both bounds are on all data; the step has rate 1.

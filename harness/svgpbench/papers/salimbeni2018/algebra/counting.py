@@ -86,25 +86,19 @@ def costs() -> pd.DataFrame:
         ("ORTH predicts", partial(prediction, "ORTH"), (GAMMA, BETA_BESIDE_GAMMA)),
         ("ORTH precomputes", partial(precomputation, "ORTH"), (BETA_CUBED,)),
     ]
-    exponents = (
-        _exponent(f"{name}: {sweep.term}", flops, sweep)
-        for name, flops, sweeps in counts
-        for sweep in sweeps
-    )
-    return pd.DataFrame([*exponents, *_additional_points()])
+    rows: list[Row] = []
+    for name, flops, sweep in ((x, y, sweep) for x, y, sweeps in counts for sweep in sweeps):
+        ladder = sweep.sizes.over_a_decade(sweep.grows)
+        x = np.log([float(getattr(sizes, sweep.grows)) for sizes in ladder])
+        exponent = float(np.polyfit(x, np.log([float(flops(sizes)) for sizes in ladder]), 1)[0])
+        check, residual = f"{name}: {sweep.term}", abs(exponent - sweep.power)
+        rows.append({"check": check, "exponent": exponent, "residual": residual})
+    return pd.DataFrame([*rows, *_additional_points()])
 
 
 def _one_weight_per_point(sizes: BasisSizes) -> int:
     """Count FLOPs of a step if HYBRID's mean has one weight per point of γ ∪ β, as DECOUPLED's has for α."""
     return step("DECOUPLED", sizes._replace(gamma=sizes.gamma + sizes.beta))
-
-
-def _exponent(check: str, flops: Callable[[BasisSizes], int], sweep: Sweep) -> Row:
-    """Fit the exponent of FLOPs in a size over a decade, and compare it with the printed power."""
-    ladder = sweep.sizes.over_a_decade(sweep.grows)
-    x = np.log([float(getattr(sizes, sweep.grows)) for sizes in ladder])
-    exponent = float(np.polyfit(x, np.log([float(flops(sizes)) for sizes in ladder]), 1)[0])
-    return {"check": check, "exponent": exponent, "residual": abs(exponent - sweep.power)}
 
 
 def _additional_points() -> Iterator[Row]:

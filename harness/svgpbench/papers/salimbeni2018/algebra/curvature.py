@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from svgpbench.checks.cases import Problem
+from svgpbench.checks.cases import SmallProblem
 from svgpbench.papers.algebra.random_problems import Floats
 from svgpbench.papers.salimbeni2018.algebra.surface import (
     Row,
@@ -100,7 +100,7 @@ def _conditions(seed: int) -> Iterator[Row]:
                 yield row | {"coordinates": coordinates, "residual": residual}
 
 
-def _problems(seed: int) -> dict[str, Problem]:
+def _problems(seed: int) -> dict[str, SmallProblem]:
     """Return the random problem, and the problem with one point of γ near each point of β."""
     problem, rng = random_problem(seed), np.random.default_rng(seed)
     near = problem.Z + NEAR * rng.standard_normal(problem.Z.shape)
@@ -131,7 +131,9 @@ def orthogonal_mean(seed: int) -> Iterator[Row]:
             yield row | {"check": "better conditioned, as printed", "residual": printed}
 
 
-def _mean_block(basis: str, problem: Problem, seed: int, weight: float) -> tuple[Floats, Floats]:
+def _mean_block(
+    basis: str, problem: SmallProblem, seed: int, weight: float
+) -> tuple[Floats, Floats]:
     """Return the Hessian in the mean's parameters, with a_β and with m_β; it is the same at every point."""
     surface = Surface(basis, "gaussian", problem, weight=weight)
     points = surface.random_points(np.random.default_rng(seed), 1)

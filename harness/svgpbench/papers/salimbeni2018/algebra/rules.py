@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from svgpbench.checks.bench import Bench, worst_of
-from svgpbench.checks.cases import Problem, build_model
+from svgpbench.checks.cases import SmallProblem, build_model
 from svgpbench.checks.dense import kernel_matrix
 from svgpbench.checks.dense.two_part import TwoPart
 from svgpbench.checks.matrix import difference
@@ -45,7 +45,7 @@ def parameters_and_rules(seed: int) -> Iterator[Row]:
         yield from part(problem)
 
 
-def _bases(problem: Problem) -> Iterator[Row]:
+def _bases(problem: SmallProblem) -> Iterator[Row]:
     """Check Eqs. 5–8 by the marginals of a random state at the data."""
     rng = np.random.default_rng(0)
     decoupled = Surface("DECOUPLED", "gaussian", problem)
@@ -68,7 +68,7 @@ def _bases(problem: Problem) -> Iterator[Row]:
     yield {"check": "A from S", "residual": worst_of(marginals, expected)}
 
 
-def _natural_parameters(problem: Problem) -> Iterator[Row]:
+def _natural_parameters(problem: SmallProblem) -> Iterator[Row]:
     """Check that Eq. 13's Σ⁻¹μ and Σ⁻¹ in terms of (j_γ, j_β, Θ) are those of the method's q."""
     orth = _orth("gaussian", problem)
     state = _general_state(orth)
@@ -85,7 +85,7 @@ def _natural_parameters(problem: Problem) -> Iterator[Row]:
     yield {"check": "natural parameters", "residual": residual}
 
 
-def _expectation_parameters(problem: Problem) -> Iterator[Row]:
+def _expectation_parameters(problem: SmallProblem) -> Iterator[Row]:
     """Check Eq. 14: m_γ⊥β = D_γ j_γ, m_β = S j_β and the diagonal of −Λ = S + m_βm_βᵀ, from marginals."""
     orth = _orth("gaussian", problem, jitter=0.0)
     state = _general_state(orth)
@@ -108,7 +108,7 @@ def _residual_kernel(bench: Bench) -> tuple[Floats, Floats]:
     return K_g - K_bg.T @ explained, explained
 
 
-def _fisher(problem: Problem) -> Iterator[Row]:
+def _fisher(problem: SmallProblem) -> Iterator[Row]:
     """Check the block TᵀC⁻¹R of q's metric between the two parts of the mean, at γ ∪ β and a random S."""
     for basis, check in (("ORTH", "Fisher's blocks"), ("HYBRID", "Fisher's blocks, HYBRID")):
         surface = Surface(basis, "gaussian", problem, jitter=0.0)
@@ -126,7 +126,7 @@ def _fisher(problem: Problem) -> Iterator[Row]:
         yield {"check": check, "residual": cross}
 
 
-def _steps(problem: Problem) -> Iterator[Row]:
+def _steps(problem: SmallProblem) -> Iterator[Row]:
     """Compare steps with Eqs. 16b, c and 16a by dense slopes of the bound; γ moves at β's new marginals."""
     for likelihood in LOG_CONCAVE:
         orth, row = _orth(likelihood, problem), {"likelihood": likelihood}
@@ -148,7 +148,7 @@ def _steps(problem: Problem) -> Iterator[Row]:
         yield row | {"check": "γ's rule", "residual": difference(new_a, expected)}
 
 
-def _functional_descent(problem: Problem) -> Iterator[Row]:
+def _functional_descent(problem: SmallProblem) -> Iterator[Row]:
     """Check that the residue r at γ moves to (1 − τ)r + τ Σ_i α_i k_⊥(γ, x_i), and stays 0 at β."""
     orth = _orth("gaussian", problem, jitter=0.0)
     state = _general_state(orth)
@@ -174,7 +174,7 @@ def _residue(orth: Bench, state: Tree, points: Floats) -> Floats:
     return np.asarray(mean[0] - mean_of_beta[0])
 
 
-def _coupled_steps(problem: Problem) -> Iterator[Row]:
+def _coupled_steps(problem: SmallProblem) -> Iterator[Row]:
     """Compare β's step with COUPLED's, on the data less γ's mean and on the data themselves."""
     orth = _orth("gaussian", problem)
     state = _general_state(orth)
@@ -189,7 +189,7 @@ def _coupled_steps(problem: Problem) -> Iterator[Row]:
         yield {"check": check, "residual": worst_of(computed, expected)}
 
 
-def _orth(likelihood: str, problem: Problem, jitter: float = 1e-6) -> Bench:
+def _orth(likelihood: str, problem: SmallProblem, jitter: float = 1e-6) -> Bench:
     model = build_model(likelihood, KERNEL, jitter=jitter)
     return Bench(load_backend("numpy"), model, build_method("orth", NATURAL), problem)
 

@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.optimize import minimize
 
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import Case, Problem, build_model, small_problem
+from svgpbench.checks.cases import MatrixCase, SmallProblem, build_model, small_problem
 from svgpbench.checks.dense.decoupled import Union
 from svgpbench.config import LikelihoodConfig
 from svgpbench.kernels import constrain
@@ -55,20 +55,20 @@ def for_every_seed(rows: Callable[[int], Iterable[Row]]) -> Callable[[], pd.Data
     return frame
 
 
-def random_problem(seed: int) -> Problem:
+def random_problem(seed: int) -> SmallProblem:
     """Return a random problem with forty data, four points β and four points γ."""
     problem = small_problem(n=40, M=4, seed=seed)
     return replace(problem, gamma=problem.gamma[:4])
 
 
-def with_all_points(problem: Problem) -> Problem:
+def with_all_points(problem: SmallProblem) -> SmallProblem:
     """Return the problem with γ ∪ β as the basis of the mean, γ first."""
     return replace(problem, gamma=np.concatenate([problem.gamma, problem.Z]))
 
 
 def union_of(bench: Bench) -> Union:
     """Return the dense Gaussians on γ ∪ β at the θ and the data of a bench."""
-    case, problem = Case("orth adam", bench.model.likelihood.name, KERNEL), bench.problem
+    case, problem = MatrixCase("orth adam", bench.model.likelihood.name, KERNEL), bench.problem
     return Union(case, problem.theta(bench.model, "decoupled"), problem.X, bench.y, 1.0)
 
 
@@ -79,7 +79,7 @@ class Surface(Bench):
         self,
         basis: str,
         likelihood: str,
-        problem: Problem,
+        problem: SmallProblem,
         *,
         weight: float = 1.0,
         jitter: float = 1e-6,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from itertools import product
 
 import pandas as pd
 
@@ -24,20 +23,13 @@ SIZES = [Size(n=n, M=M, D=8) for n in (1000, 10_000) for M in (30, 100, 300)]
 
 def step_costs() -> pd.DataFrame:
     """Return claim 04's relative extra FLOPs of an E-step and an M-step over the usual bound, at least 0."""
-    return pd.DataFrame(
-        [row for family in PAIRS for size in SIZES for row in _extra_flops(family, size)]
-    )
-
-
-def _extra_flops(family: str, size: Size) -> Iterator[dict[str, Any]]:
-    usual, *narrower = (_flops(variant, size) for variant in PAIRS[family])
-    for name, flops in zip(("one v", "a v_i each"), narrower, strict=True):
-        yield {
-            "check": f"{family}, {name}",
-            "n": size.n,
-            "M": size.M,
-            "residual": max(0.0, flops / usual - 1.0),
-        }
+    rows = []
+    for (family, variants), size in product(PAIRS.items(), SIZES):
+        usual, *narrower = (_flops(variant, size) for variant in variants)
+        for name, flops in zip(("one v", "a v_i each"), narrower, strict=True):
+            extra = max(0.0, flops / usual - 1.0)
+            rows.append({"check": f"{family}, {name}", "n": size.n, "M": size.M, "residual": extra})
+    return pd.DataFrame(rows)
 
 
 def _flops(variant: str, size: Size) -> float:

@@ -1,0 +1,88 @@
+"""Without `--results`, commands that read records find the committed ones of a clone."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Cli
+
+FIG3 = "adam2021-fig3"
+LINE = "no records in runs: reading those in results\n"
+READING: dict[str, tuple[str, ...]] = {
+    "table": ("table", FIG3),
+    "plot": ("plot", FIG3),
+    "compare": ("compare", "t-SVGP", "q-SVGP Adam", "--experiment", FIG3, "--metric", "elbo"),
+    "advise": ("advise", "airfoil"),
+    "choose": ("choose", FIG3),
+    "claims": ("claims", "adam2021-16"),
+    "verify": ("verify", FIG3),
+    "report": ("report",),
+    "reproduce": ("reproduce", "adam2021/fig3", "--from-records"),
+}
+
+
+@pytest.fixture
+def clone(tmp_path: Path, quick_results: Path) -> Path:
+    """A folder with committed records in `results`, as a clone has."""
+    shutil.copytree(quick_results, tmp_path / "results")
+    return tmp_path
+
+
+class StoppedError(Exception):
+    """Raised in place of the work of a command, with its folder of records."""
+
+
+@pytest.fixture
+def stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands stop as soon as they have a folder of records."""
+
+    def stop(*arguments: Any, **options: Any) -> None:
+        folders = (x for x in (*arguments, *options.values()) if isinstance(x, Path))
+        raise StoppedError(str(next(folders)))
+
+    for name in (
+        *("svgpbench.results.collect.collect", "svgpbench.comparison.advice.advise"),
+        *("svgpbench.papers.judged_claims.judged_claims", "svgpbench.results.migration.migrate"),
+        *("svgpbench.papers.judged_claims.judged_and_drawn", "svgpbench.runs.pool.run_cells"),
+        *("svgpbench.results.tuned_methods.choices", "svgpbench.runs.verification.verify"),
+    ):
+        monkeypatch.setattr(name, stop)
+
+
+@pytest.mark.usefixtures("clone", "stopped")
+@pytest.mark.parametrize("command", READING)
+def test_committed_records_are_read_where_there_are_no_others(
+    cli: Cli, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    with pytest.raises(StoppedError, match=r"^results$"):
+        cli(*READING[command])
+    assert capsys.readouterr().err.count(LINE) == 1
+
+
+@pytest.mark.usefixtures("clone", "stopped")
+@pytest.mark.parametrize(
+    "command", [("run", FIG3), ("migrate",), ("reproduce", "adam2021/fig3", "--preset", "quick")]
+)
+def test_commands_that_write_records_never_touch_the_committed_ones(
+    cli: Cli, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    with pytest.raises(StoppedError, match=r"^runs$"):
+        cli(*command)
+    assert LINE not in capsys.readouterr().err
+
+
+def test_own_records_and_a_named_folder_are_not_replaced(cli: Cli, clone: Path) -> None:
+    assert cli("table", FIG3).err == LINE
+    named = cli("table", FIG3, "--results", "runs")
+    assert (named.code, LINE in named.err) == (2, False)
+    shutil.move(clone / "results", clone / "runs")
+    assert cli("table", FIG3).err == ""
+
+
+@pytest.mark.parametrize("name", ["learning", "survival"])
+def test_records_of_other_benchmarks_count(cli: Cli, clone: Path, name: str) -> None:
+    (clone / "runs" / name).mkdir(parents=True)
+    assert LINE not in cli("table", FIG3).err
