@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hand_records import cell, record
 
-from svgpbench.config import CellConfig, MethodConfig, SplitConfig
+from svgpbench.config import BackendConfig, CellConfig, MethodConfig, SplitConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment
 from svgpbench.experiments.cell import identify
@@ -119,6 +119,14 @@ def test_nothing_to_show_is_one_line(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=r"no records of by-hand in .*; run it first") as caught:
             collect(tmp_path, EXPERIMENT, cells)
         assert "\n" not in str(caught.value)
+
+
+def test_records_of_other_cells_are_named_where_a_preset_has_none(tmp_path: Path) -> None:
+    run, asked = cell(), cell().model_copy(update={"backend": BackendConfig(name="torch")})
+    stored(tmp_path, run)
+    said = f"which has 1 of other cells, on {run.backend.title}; leave --preset out"
+    with pytest.raises(UserError, match=said):
+        collect(tmp_path, EXPERIMENT, [asked])
 
 
 def test_data_that_are_not_at_hand_keep_no_others_from_being_shown(tmp_path: Path) -> None:

@@ -72,6 +72,12 @@ def collect(
             notes.append(f"{missing} of {len(cells)} cells have not run")
     records = _select_backends(records, backends)
     if not records:
+        if cells is not None and (others := records_in(results, experiment.name).records):
+            backends_run = ", ".join(sorted({record.config.backend.title for record in others}))
+            raise UserError(
+                f"no cell of this preset of {experiment.name} has a record in {results}, which has "
+                f"{len(others)} of other cells, on {backends_run}; leave --preset out to see them"
+            )
         raise UserError(
             f"no records of {experiment.name} in {results}; run it first with `svgpbench run`, "
             "or name their folder with --results"

@@ -63,6 +63,11 @@ def test_rounds_are_left_out_where_either_is_disturbed() -> None:
     assert ours.ratio_to(theirs) is None
 
 
+def test_a_round_below_the_clock_s_resolution_has_no_ratio() -> None:
+    ratio = cell("jax", 0.0, 1.0, 1.0).ratio_to(cell("gpflow", 2.0, 0.0, 3.0, peer=True))
+    assert ratio is not None and (ratio.median, ratio.of) == (3.0, 1)
+
+
 def test_a_cell_is_compared_with_peers_of_its_own_problem_and_step() -> None:
     ours = cell("jax", 1.0)
     right = cell("gpflow", 2.0, peer=True)

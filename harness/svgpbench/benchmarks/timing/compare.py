@@ -190,7 +190,7 @@ def time_step(
         cell.first_call_s, cell.figure = answer["first_call_s"], answer["figure"]
         cell.mode, cell.modes = answer.get("mode", ""), answer.get("modes", {})
         cell.as_peers = answer.get("as_peers")
-        count = round(ROUND_S / answer["call_s"])
+        count = round(ROUND_S / max(answer["call_s"], 1e-9))
         calls[index] = min(max(count, FEWEST_CALLS), MOST_CALLS)
     check_agreement([cell for _, cell in cells])
     complete, before = 0, None

@@ -75,9 +75,13 @@ class TimedCell:
         return self.kept_times or spread([s for r in self.rounds if r.clean for s in r.seconds])
 
     def ratio_to(self, other: TimedCell) -> OrderStatistics | None:
-        """Return how many times faster this cell is than `other`, from rounds in which both are clean."""
-        pairs = zip(self.rounds, other.rounds, strict=False)
-        return spread([b.median_s / a.median_s for a, b in pairs if a.clean and b.clean])
+        """Return how many times faster this cell is than `other`, from rounds in which both are clean.
+
+        A round that is shorter than the clock's resolution has no ratio.
+        """
+        rounds = zip(self.rounds, other.rounds, strict=False)
+        pairs = [(a.median_s, b.median_s) for a, b in rounds if a.clean and b.clean]
+        return spread([b / a for a, b in pairs if a > 0.0 < b])
 
 
 def check_agreement(cells: Sequence[TimedCell]) -> None:
