@@ -105,3 +105,13 @@ def test_verdicts_on_records_are_readable(
     verdicts = [Verdict(one, "chaotic", 1.5e-3, 2.5e-2, "its worker was killed") for one in records]
     monkeypatch.setattr("svgpbench.runs.verification.verify", lambda *_: verdicts)
     check(cli("verify", "--results", RESULTS).out, shown)
+
+
+def test_a_claim_is_one_line_with_its_grade(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    head, *lines = cli("claims", "--released").out.splitlines()
+    rows = lines[: lines.index("")]
+    assert len(rows) == len({row.split()[0] for row in rows}) > 90
+    assert "effect" not in head and all(len(row) <= WIDTH for row in rows)
+    monkeypatch.setenv("COLUMNS", "120")
+    assert "effect" in cli("claims", "--released").out.splitlines()[0]

@@ -161,8 +161,8 @@ def _row(judged: Judged) -> list[str]:
 def _table(rows: Sequence[Sequence[str]]) -> Table:
     """Return the rows of the ledger as a table, with the number of claims per grade below."""
     columns = (
-        *(Column("id", wrap=False), Column("claim"), Column("grade", wrap=False)),
-        *(Column("fidelity", style="dim"), Column("effect, 95 %")),
+        *(Column("id", wrap=False), Column("claim", clip=True), Column("grade", wrap=False)),
+        *(Column("fidelity", wrap=False, style="dim"), Column("effect, 95 %", optional=True)),
     )
     # fidelity and effect are empty if nothing has run
     filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]

@@ -37,6 +37,8 @@ class Column:
     numeric: bool = False  # aligned right
     unit: str = ""
     wrap: bool | None = None  # whether a terminal may break its texts; None: unless numeric
+    clip: bool = False  # a terminal cuts texts off by "…" rather than breaking them
+    optional: bool = False  # left out in a terminal where the columns do not fit side by side
     style: str = ""  # of rich
     missing: str | None = None  # text of None and NaN; None: `MISSING` for a number, else empty
 

@@ -1,7 +1,7 @@
 """Tables in a terminal: as narrow as it is, and never at the expense of a number.
 
-Words wrap. Where the columns do not fit side by side, the table continues below, with its first columns
-repeated.
+Words wrap, or are cut off in a column that says so. Where the columns do not fit side by side, optional ones
+are left out; if that is not enough, the table continues below, with its first columns repeated.
 """
 
 from __future__ import annotations
@@ -21,16 +21,24 @@ GAP = 2
 LONGEST_WORD = 16
 """Characters of a word that no terminal breaks."""
 
+LEAST_CLIPPED = 24
+"""Characters that are left of a text that is cut off."""
+
 
 def fitted(table: Table, width: int) -> Iterator[RenderableType]:
     """Yield the table in as many blocks of columns as the width needs, then its notes."""
-    texts = table.texts
-    column_texts = [[row[index] for row in texts] for index in range(len(table.columns))]
-    least = list(map(_least_width, table.columns, column_texts))
-    full = list(map(_full_width, table.columns, column_texts))
+    texts, columns = table.texts, table.columns
+    column_texts = [[row[index] for row in texts] for index in range(len(columns))]
+    least = list(map(_least_width, columns, column_texts))
+    full = list(map(_full_width, columns, column_texts))
     if table.title:
         yield Text(table.title, style="bold")
-    for number, block in enumerate(_blocks(least, _keys(table.columns), width)):
+    indices = list(range(len(columns)))
+    if sum(least) + GAP * (len(least) - 1) > width:
+        indices = [index for index in indices if not columns[index].optional]
+    keys = _keys([columns[index] for index in indices])
+    for number, positions in enumerate(_blocks([least[x] for x in indices], keys, width)):
+        block = [indices[position] for position in positions]
         if number:
             yield ""
         widths = _widths([least[x] for x in block], [full[x] for x in block], width)
@@ -40,6 +48,8 @@ def fitted(table: Table, width: int) -> Iterator[RenderableType]:
 
 def _least_width(column: Column, texts: Sequence[str]) -> int:
     """Return the least width of a column: its longest number or word."""
+    if column.clip:
+        return min(LEAST_CLIPPED, _full_width(column, texts))
     words = [word for word in column.title.split() if len(word) <= LONGEST_WORD]
     for text in texts:
         words += text.split() if column.wraps else text.splitlines()
@@ -97,7 +107,8 @@ def _rich_table(table: Table, texts: Sequence[Sequence[str]], widths: dict[int, 
             justify="right" if column.numeric else "left",
             vertical="top",
             width=width,
-            overflow="fold",
+            no_wrap=column.clip,
+            overflow="ellipsis" if column.clip else "fold",
             style=column.style,
         )
     previous = None
