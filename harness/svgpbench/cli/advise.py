@@ -12,6 +12,7 @@ from svgpbench.cli.options import AsJson, RecordsFolder, records_folder
 from svgpbench.cli.printing import print_json
 from svgpbench.config import DataConfig
 from svgpbench.errors import UserError
+from svgpbench.experiments import load_experiment
 from svgpbench.experiments.cell import load_data
 from svgpbench.experiments.data_errors import data_errors_are_the_users
 from svgpbench.experiments.leaks import leak_notes
@@ -104,9 +105,9 @@ def advise_command(
     if kind is not None:
         _refuse_misfits(kind, likelihood, metric)
         likelihoods = likelihoods or USUAL_LIKELIHOODS[kind]
-    advice = advise(
-        records_folder(results), Question(likelihoods, n, D, M, factor), metric, experiment or ()
-    )
+    experiments = [load_experiment(name) for name in experiment or ()]
+    question = Question(likelihoods, n, D, M, factor)
+    advice = advise(records_folder(results), question, metric, experiments)
     if as_json:
         print_json(advice.to_json())
     else:

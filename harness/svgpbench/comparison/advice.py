@@ -207,19 +207,21 @@ class Advice:
         }
 
 
-def advise(results: Path, question: Question, metric: str, files: Sequence[str] = ()) -> Advice:
+def advise(
+    results: Path, question: Question, metric: str, experiments: Sequence[Experiment] = ()
+) -> Advice:
     """Return the advice that a folder of records gives on a question.
 
     Args:
         results: folder of records; its subfolder `learning` has those of `svgpbench learn`.
         question: the data of the user.
         metric: a score with a region of practical equivalence.
-        files: experiment files of the user, which declare if rates were searched.
+        experiments: those of the user, which declare if rates were searched.
 
     Raises:
-        UserError: as `cases_in` and `load_experiment` do.
+        UserError: as `cases_in` does.
     """
-    rates = marks([load_experiment(file) for file in files])
+    rates = marks(experiments)
     cases, notes = cases_in(results)
     groups: dict[tuple[str, str], list[Case]] = {}
     for case in near(cases, question):
