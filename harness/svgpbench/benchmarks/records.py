@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -61,9 +62,9 @@ class BenchmarkRecord(Strict):
         return LABELS.get(self.status, self.status)
 
     @classmethod
+    @abstractmethod
     def nested_run(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of `run` from those of a line. Raises `KeyError` if one is missing."""
-        raise NotImplementedError
 
     @classmethod
     def from_line(cls, facts: Mapping[str, Any]) -> Self:
