@@ -82,3 +82,12 @@ def test_long_words_are_broken_and_no_header_is_shown_where_there_is_none() -> N
     lines = printed(Table(columns(("", "")), [["file", url]]), 40)
     assert "".join("".join(line.split()[-1:]) for line in lines) == url
     assert lines[0].startswith("file")
+
+
+def test_a_number_with_its_error_stays_on_one_line() -> None:
+    value = "-1.2345 ± 0.0067"
+    table = Table(
+        (Column("method"), *(number(f"score {i}") for i in range(4))), [["A", *[value] * 4]]
+    )
+    lines = printed(table, 40)
+    assert sum(line.count(value) for line in lines) == 4
