@@ -1,8 +1,9 @@
-"""Waiting for processes to end."""
+"""Finding the processes that a test started, and waiting for them to end."""
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import psutil
 
@@ -19,3 +20,16 @@ def running(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def children_with(*words: str) -> list[psutil.Process]:
+    """Find this process's children that run a command with all of these words.
+
+    A child that ended meanwhile has no command line, and is none of them.
+    """
+    found = []
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):
+            if {*words} <= {*child.cmdline()}:
+                found.append(child)
+    return found

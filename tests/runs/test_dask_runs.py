@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import psutil
 import pytest
 
 pytest.importorskip("distributed", reason="the extra `dask` is not installed")
@@ -20,7 +19,7 @@ pytest.importorskip("distributed", reason="the extra `dask` is not installed")
 from dask_cluster import dask_cluster
 from distributed import Client
 from fake_cells import make_config
-from process_watch import until_gone
+from process_watch import children_with, until_gone
 from test_killed_cell import CELL
 
 from svgpbench.errors import UserError
@@ -139,11 +138,8 @@ def test_a_scheduler_that_dies_is_one_line_and_its_cells_run_here_then(
         dask_cluster(tmp_path, 1) as address,
         Client(address, timeout=2.0, set_as_default=False) as client,
     ):
-        (scheduler,) = (
-            child
-            for child in psutil.Process().children()
-            if {"distributed.cli.dask_scheduler", str(tmp_path / "scheduler.json")}
-            <= {*child.cmdline()}
+        (scheduler,) = children_with(
+            "distributed.cli.dask_scheduler", str(tmp_path / "scheduler.json")
         )
         executor = DaskExecutor(client, target="fake_cells")
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import time
 from pathlib import Path
 
-import psutil
+from process_watch import children_with
 
 from svgpbench.config import CellConfig
 from svgpbench.experiments.cell import identify
@@ -36,9 +34,8 @@ def kill_worker_when(place: Path) -> None:
     while not place.exists():
         assert time.monotonic() < end
         time.sleep(0.01)
-    for process in psutil.Process().children():
-        if "svgpbench.runs.worker" in process.cmdline():
-            os.kill(process.pid, signal.SIGKILL)
+    for worker in children_with("svgpbench.runs.worker"):
+        worker.kill()
 
 
 def test_a_cell_whose_worker_is_killed_goes_on_bit_for_bit(tmp_path: Path) -> None:
