@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 from collections.abc import Callable
@@ -25,7 +26,7 @@ _PERMANENT = (TooManyRedirects, InvalidSchema, InvalidURL, ConnectTimeoutError)
 Report = Callable[[str, int, int | None], None]
 
 
-class _BrokenError(ValueError):  # pooch tries again after a ValueError
+class _BrokenError(Exception):
     """Error of a transfer that may succeed later, after the pause that the server asks for."""
 
     def __init__(self, why: str, pause_s: float = 0.0) -> None:
@@ -42,27 +43,20 @@ def download(url: str, folder: Path, bound: int, limits: DownloadLimits, report:
         Absent: the server does not have the file.
         Refusal: the download failed for another reason.
     """
-    attempts = 0
 
     def attempt(_url: str, output: str, _pooch: object) -> None:
-        nonlocal attempts
-        attempts += 1
-        try:
-            _transfer(url, Path(output), bound, limits, report)
-        except _BrokenError as broken:
-            if attempts < limits.attempts:
+        for attempts in itertools.count(1):
+            try:
+                return _transfer(url, Path(output), bound, limits, report)
+            except _BrokenError as broken:
+                if attempts >= limits.attempts:
+                    raise Refusal(f"{broken} (attempts: {attempts})") from None
                 report(f"{broken}; trying again", 0, None)
-                time.sleep(min(broken.pause_s, limits.longest_pause_s))
-            raise
+                time.sleep(min(max(broken.pause_s, attempts), limits.longest_pause_s))
 
     pooch.get_logger().setLevel("ERROR")  # `report` is called instead
-    files = pooch.create(
-        folder, "", registry={_NAME: None}, urls={_NAME: url}, retry_if_failed=limits.attempts - 1
-    )
-    try:
-        return Path(files.fetch(_NAME, downloader=attempt))
-    except _BrokenError as broken:
-        raise Refusal(f"{broken} (attempts: {attempts})") from None
+    files = pooch.create(folder, "", registry={_NAME: None}, urls={_NAME: url})
+    return Path(files.fetch(_NAME, downloader=attempt))
 
 
 def _transfer(url: str, output: Path, bound: int, limits: DownloadLimits, report: Report) -> None:
