@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from svgpbench.benchmarks.records import append
-from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, Run, read_plan
+from svgpbench.benchmarks.time_to_target.plan import Contestant, Run, read_plan
 from svgpbench.benchmarks.time_to_target.records import Look, TrainingRecord
+from svgpbench.environment import OURS
 from svgpbench.papers import load_paper
 from svgpbench.papers.evidence.curves import command, load_curves
 from svgpbench.papers.grades import Grade

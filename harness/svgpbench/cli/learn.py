@@ -13,7 +13,6 @@ from svgpbench.benchmarks.stability.libraries import select
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.plan import (
-    OURS,
     SHIPPED,
     Contestant,
     LearningPlan,
@@ -34,6 +33,7 @@ from svgpbench.benchmarks.timing.peers import known_peers, locate_peers, peer_py
 from svgpbench.cli.options import RESULTS, Backends, FromRecords, PlanProblems, ResultsFolder
 from svgpbench.cli.printing import show, tell
 from svgpbench.cli.timing_options import MaxOtherCores, Threads, default_threads
+from svgpbench.environment import OURS
 from svgpbench.errors import UserError
 from svgpbench.output.figure import check_figure_path
 from svgpbench.plugins import PEERS, check_backend, plugins

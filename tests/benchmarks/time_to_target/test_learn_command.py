@@ -18,7 +18,6 @@ from svgpbench.benchmarks.time_to_target import tables, training
 from svgpbench.benchmarks.time_to_target.comparison import ChosenRates, ContestantRuns, compare
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.plan import (
-    OURS,
     Contestant,
     RatePair,
     Run,
@@ -29,6 +28,7 @@ from svgpbench.benchmarks.time_to_target.records import Look, TrainingRecord, re
 from svgpbench.benchmarks.timing.problems import shape_of
 from svgpbench.cli.application import exit_code
 from svgpbench.cli.learn import _contestants
+from svgpbench.environment import OURS
 
 PLAN = """
 seeds = [0, 1]

@@ -80,7 +80,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
         made: dict[str, Scripted] = {}
 
         def start(name: str, *rest: Any) -> Scripted:
-            located = [PEER] if name.startswith("gpflow") else []
+            located = [PEER.python, PEER.peer.script] if name.startswith("gpflow") else []
             *before, cores = rest
             assert before == [*located, "cpu", 1]  # device, threads
             assert len(cores) == 1 and set(cores) <= set(usable_cores())
@@ -88,7 +88,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
             return made[name]
 
         monkeypatch.setattr(Scripted, "of_backend", staticmethod(start), raising=False)
-        monkeypatch.setattr(Scripted, "of_peer", staticmethod(start), raising=False)
+        monkeypatch.setattr(Scripted, "of_script", staticmethod(start), raising=False)
         monkeypatch.setattr(compare, "TimedProcess", Scripted)
         monkeypatch.setattr(compare, "sleep", lambda s: asked.append(("wait", str(s), "", "")))
         options = scripts.pop("options", {"steps": ["e_step"], "repeats": 2})

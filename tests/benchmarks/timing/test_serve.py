@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from svgpbench.benchmarks.timing.peers import Located, Peer
 from svgpbench.benchmarks.timing.problems import make_problem, save_problem
 from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused, TimedProcess
 
@@ -60,9 +59,8 @@ def build(problem, method, step):
 def process(tmp_path: Path) -> Iterator[TimedProcess]:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    located = Located(Peer("p", "p", (), script, {"m": "m"}, "P"), Path(sys.executable))
     core = min(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
-    with TimedProcess.of_peer("p", located, "cpu", 3, (core,)) as process:
+    with TimedProcess.of_script("p", Path(sys.executable), script, "cpu", 3, (core,)) as process:
         process.wait_until_ready()
         yield process
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from svgpbench.benchmarks.timing.meter import Load
-from svgpbench.benchmarks.timing.peers import Located
 from svgpbench.benchmarks.timing.peers.libraries import GPFLOW
 from svgpbench.benchmarks.timing.process import TimedProcess
 
@@ -35,7 +34,7 @@ def test_a_process_sees_an_accelerator_where_it_is_to_use_it(
     monkeypatch.setattr(TimedProcess, "__init__", lambda self, *how: told.append(how))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     TimedProcess.of_backend("jax", device, 1, ())
-    TimedProcess.of_peer("gpflow", Located(GPFLOW, Path("/of/gpflow")), device, 1, ())
+    TimedProcess.of_script("gpflow", Path("/of/gpflow"), GPFLOW.script, device, 1)
     for _, _, environment, _, _ in told:
         assert environment["CUDA_VISIBLE_DEVICES"] == ("" if hidden else "0")
 

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 from svgpbench.benchmarks.timing.peers import check_python, locate_peers, peer_python
 from svgpbench.benchmarks.timing.peers.libraries import GPFLOW, GPJAX, GPYTORCH
+from svgpbench.environment import OURS
 from svgpbench.errors import unknown
 from svgpbench.plugins import PEERS, check_backend, load
-
-OURS = "svgpbench"
 
 
 class Library(NamedTuple):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from svgpbench.benchmarks.records import Status, append
-from svgpbench.benchmarks.stability.libraries import LIBRARIES, OURS
+from svgpbench.benchmarks.stability.libraries import LIBRARIES
 from svgpbench.benchmarks.stability.plan import (
     StabilityCell,
     StabilityPlan,
@@ -20,13 +18,15 @@ from svgpbench.benchmarks.stability.plan import (
 )
 from svgpbench.benchmarks.stability.problems import make_arrays
 from svgpbench.benchmarks.stability.records import StabilityRecord, read_stability
-from svgpbench.benchmarks.timing.peers import SERVE
-from svgpbench.benchmarks.timing.process import NOT_FOR_PEERS
+from svgpbench.benchmarks.timing.process import (
+    ProcessEnded,
+    ProcessFailed,
+    ProcessSilent,
+    StepRefused,
+    TimedProcess,
+)
 from svgpbench.numbers_file import save_arrays
-from svgpbench.runs.line_process import Died, LineProcess
-from svgpbench.runs.worker_setup import worker_environment
 
-STDERR_TAIL = 4000
 NOT_PD_WORDS = (
     "cholesky",
     "positive definite",
@@ -98,25 +98,22 @@ def run_cell(
         "check_every": plan.check_every,
         **cell.point.model_dump(),
     }
-    script = str(LIBRARIES[cell.library].script)
-    command = [str(python), str(SERVE), script, "--threads", str(threads)]
-    process = LineProcess("the run", command, environment(cell.library, threads))
+    script = LIBRARIES[cell.library].script
     last: dict[str, Any] = {"step": 0}
     began = time.monotonic()
-    try:
-        process.send(json.dumps(request))
-        while not last.keys() & {"lived", "died"}:
-            remaining_s = limit_s - (time.monotonic() - began)
-            last |= json.loads(process.line(max(remaining_s, 0.0)))
-        status, message = cause(last)
-    except TimeoutError:
-        process.kill()
-        status, message = "timeout", f"no end within {limit_s:g} s"
-    except Died as death:
-        lines = process.errors(STDERR_TAIL).splitlines()
-        status, message = "crashed", f"{death}: {lines[-1]}" if lines else str(death)
-    finally:
-        process.close()
+    with TimedProcess.of_script(cell.library, python, script, "cpu", threads) as process:
+        try:
+            process.wait_until_ready(limit_s)
+            process.send(request)
+            while not last.keys() & {"lived", "died"}:
+                last |= process.answer(limit_s - (time.monotonic() - began))
+            status, message = cause(last)
+        except ProcessSilent:
+            status, message = "timeout", f"no end within {limit_s:g} s"
+        except ProcessEnded as death:
+            status, message = "crashed", str(death)
+        except (ProcessFailed, StepRefused) as failure:
+            status, message = "error", str(failure)
     variance = last.get("smallest_variance")
     return StabilityRecord(
         run=cell,
@@ -127,18 +124,8 @@ def run_cell(
         smallest_variance=variance if variance is not None and math.isfinite(variance) else None,
         seconds=round(time.monotonic() - began, 1),
         n=last.get("n", 0),
-        versions=last.get("environment", {}).get("versions"),
+        versions=process.environment.get("versions"),
     )
-
-
-def environment(library: str, threads: int) -> dict[str, str]:
-    """Return the environment variables of a run.
-
-    A peer's Python inherits no Python variable of ours and imports no module from the script's folder.
-    """
-    removed = () if library == OURS else NOT_FOR_PEERS
-    inherited = {name: value for name, value in os.environ.items() if name not in removed}
-    return {**inherited, **worker_environment("cpu", threads), "PYTHONSAFEPATH": "1"}
 
 
 def cause(answer: Mapping[str, Any]) -> tuple[Status, str]:

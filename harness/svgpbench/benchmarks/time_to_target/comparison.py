@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, LearningPlan, RatePair, Run
+from svgpbench.benchmarks.time_to_target.plan import Contestant, LearningPlan, RatePair, Run
 from svgpbench.benchmarks.time_to_target.records import TrainingRecord
+from svgpbench.environment import OURS
 
 Execute: TypeAlias = Callable[[Run], TrainingRecord | None]
 """Function that makes a run or finds its record. None if there is no record and none is to be made."""

@@ -11,10 +11,10 @@ from pydantic import Field, PositiveInt
 
 from svgpbench.benchmarks.stability.plan import Jitter, ProblemPlan, read_as
 from svgpbench.config import Positive, Strict
+from svgpbench.environment import OURS
 from svgpbench.experiments.identity import digest
 
 SHIPPED = Path(__file__).with_name("plan.toml")
-OURS = "svgpbench"
 Rates = Annotated[tuple[Positive, ...], Field(min_length=1)]
 Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
 

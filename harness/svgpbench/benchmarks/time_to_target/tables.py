@@ -7,9 +7,10 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns
-from svgpbench.benchmarks.time_to_target.plan import OURS, Race
+from svgpbench.benchmarks.time_to_target.plan import Race
 from svgpbench.benchmarks.time_to_target.records import TrainingRecord
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
+from svgpbench.environment import OURS
 from svgpbench.output.table import MISSING, Column, Table, number
 
 NEVER = math.inf

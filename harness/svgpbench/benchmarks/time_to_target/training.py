@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -13,14 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svgpbench.benchmarks.time_to_target.plan import OURS, LearningPlan, Run
+from svgpbench.benchmarks.time_to_target.plan import LearningPlan, Run
 from svgpbench.benchmarks.time_to_target.problems import PreparedProblem, prepare_race
 from svgpbench.benchmarks.time_to_target.records import Look, TrainingRecord
 from svgpbench.benchmarks.timing.meter import Load, together
-from svgpbench.benchmarks.timing.peers import SERVE, Located
+from svgpbench.benchmarks.timing.peers import Located
 from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused, TimedProcess
+from svgpbench.environment import OURS
 from svgpbench.numbers_file import save_arrays
-from svgpbench.runs.worker_setup import worker_environment
 
 SCRIPT = Path(__file__).with_name("ours.py")
 ENDLESS = 1 << 60
@@ -35,12 +34,11 @@ class Resources(NamedTuple):
 
     def process(self, run: Run) -> TimedProcess:
         """Return a fresh process of the run's library."""
-        name, pinned = run.contestant.library, (self.threads, self.cores)
+        name = run.contestant.library
+        python, script = Path(sys.executable), SCRIPT
         if name != OURS:
-            return TimedProcess.of_peer(name, self.peers[name], "cpu", *pinned)
-        environment = os.environ | worker_environment("cpu", self.threads)
-        command = (sys.executable, "-P", str(SERVE), str(SCRIPT))
-        return TimedProcess(name, command, environment, *pinned)
+            python, script = self.peers[name].python, self.peers[name].peer.script
+        return TimedProcess.of_script(name, python, script, "cpu", self.threads, self.cores)
 
 
 class PlanTrainer:

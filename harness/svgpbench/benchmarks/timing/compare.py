@@ -102,7 +102,11 @@ def run_speed(
                     stack.enter_context(TimedProcess.of_backend(backend, device, threads, cores))
                     for backend in backends
                 ] + [
-                    stack.enter_context(TimedProcess.of_peer(name, located, device, threads, cores))
+                    stack.enter_context(
+                        TimedProcess.of_script(
+                            name, located.python, located.peer.script, device, threads, cores
+                        )
+                    )
                     for name, located in peers.items()
                 ]
                 dead = _wait(processes, report.environment)

@@ -1,4 +1,4 @@
-"""Timed processes, controlled by their parent: of a backend, or of a peer in its own environment."""
+"""Processes of benchmarks, controlled by their parent: of a backend, or of a library's script."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from svgpbench.benchmarks.timing.meter import Load, Meter, between
-from svgpbench.benchmarks.timing.peers import SERVE, Located
+from svgpbench.benchmarks.timing.peers import SERVE
 from svgpbench.runs.line_process import Died, LineProcess
 from svgpbench.runs.worker_setup import worker_environment
 
@@ -21,6 +22,14 @@ NOT_FOR_PEERS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
 
 class ProcessFailed(Exception):  # noqa: N818 - a cell's outcome, reported and not raised further
     """Failure of a process that ended, hung or answered with an error."""
+
+
+class ProcessSilent(ProcessFailed):
+    """Failure of a process that did not answer in time and was killed."""
+
+
+class ProcessEnded(ProcessFailed):
+    """Failure of a process that ended before its answer."""
 
 
 class StepRefused(Exception):  # noqa: N818 - as above
@@ -58,15 +67,25 @@ class TimedProcess:
         return cls(backend, command, environment, threads, cores)
 
     @classmethod
-    def of_peer(
-        cls, name: str, located: Located, device: str, threads: int, cores: Sequence[int]
+    def of_script(
+        cls,
+        name: str,
+        python: Path,
+        script: Path,
+        device: str,
+        threads: int,
+        cores: Sequence[int] = (),
     ) -> TimedProcess:
-        """Start a process of a peer's script with the Python that has the peer."""
-        inherited = {k: v for k, v in os.environ.items() if k not in NOT_FOR_PEERS}
+        """Start a process of a script of `serve.py` with the Python that has its library.
+
+        Another Python than this one inherits no Python variable. No module is imported from the
+        script's folder.
+        """
+        removed = () if str(python) == sys.executable else NOT_FOR_PEERS
+        inherited = {k: v for k, v in os.environ.items() if k not in removed}
         # not -P, which a peer's older Python may not know
         environment = inherited | worker_environment(device, threads) | {"PYTHONSAFEPATH": "1"}
-        command = (str(located.python), str(SERVE), str(located.peer.script))
-        return cls(name, command, environment, threads, cores)
+        return cls(name, (str(python), str(SERVE), str(script)), environment, threads, cores)
 
     def __enter__(self) -> TimedProcess:
         return self
@@ -79,17 +98,21 @@ class TimedProcess:
     ) -> None:
         self.close()
 
-    def wait_until_ready(self) -> None:
+    def wait_until_ready(self, limit_s: float = LIMIT_S) -> None:
         """Wait for the first line. Raises `ProcessFailed` if none comes."""
-        self.environment = self._answer()["environment"]
+        self.environment = self.answer(limit_s)["environment"]
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Send one request and return its answer. Raises `ProcessFailed` and `StepRefused`."""
+        self.send(request)
+        return self.answer()
+
+    def send(self, request: Mapping[str, Any]) -> None:
+        """Send one request. Raises `ProcessEnded`."""
         try:
             self._process.send(json.dumps(request))
         except Died as death:
-            raise ProcessFailed(self._last_words(death)) from None
-        return self._answer()
+            raise ProcessEnded(self._last_words(death)) from None
 
     def ask_metered(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], Load]:
         """Return the answer of `ask`, and the load of this process's cores meanwhile."""
@@ -97,14 +120,22 @@ class TimedProcess:
         answer = self.ask(request)
         return answer, between(before, self._meter.read())
 
-    def _answer(self) -> dict[str, Any]:
+    def answer(self, limit_s: float = LIMIT_S) -> dict[str, Any]:
+        """Return the next answer.
+
+        Raises:
+            ProcessSilent: none came within `limit_s`.
+            ProcessEnded: the process ended first.
+            ProcessFailed: the request failed.
+            StepRefused: the library has no such step.
+        """
         try:
-            answer: dict[str, Any] = json.loads(self._process.line(LIMIT_S))
+            answer: dict[str, Any] = json.loads(self._process.line(max(limit_s, 0.0)))
         except TimeoutError:
-            self.close()
-            raise ProcessFailed(f"no answer within {LIMIT_S:g} s") from None
+            self._process.kill()
+            raise ProcessSilent(f"no answer within {limit_s:g} s") from None
         except Died as death:
-            raise ProcessFailed(self._last_words(death)) from None
+            raise ProcessEnded(self._last_words(death)) from None
         if "error" in answer:
             raise ProcessFailed(answer["error"])
         if "refused" in answer:

@@ -11,9 +11,10 @@ from typing import Any
 import pandas as pd
 
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare
-from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, LearningPlan, read_plan
+from svgpbench.benchmarks.time_to_target.plan import Contestant, LearningPlan, read_plan
 from svgpbench.benchmarks.time_to_target.problems import sizes_of
 from svgpbench.benchmarks.time_to_target.records import read_training
+from svgpbench.environment import OURS
 from svgpbench.papers.evidence.records import Evidence
 
 LEARNING = "learning"
