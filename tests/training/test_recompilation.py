@@ -70,7 +70,7 @@ def test_phases_of_every_method_are_compiled_once(ops: Ops, title: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "backend", ["jax", "tensorflow", pytest.param("torch:compile", marks=pytest.mark.slow)]
+    "backend", ["jax", "tensorflow", pytest.param("torch:compile", marks=pytest.mark.long)]
 )
 def test_a_run_compiles_nothing_after_its_second_iteration(backend: str) -> None:
     """Trace points too, and on JAX what it compiles of itself for work outside any step."""
