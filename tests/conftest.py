@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 # before any framework is imported; what is set already stays
@@ -25,7 +27,10 @@ os.environ.update(
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
         # compiling takes longer than what is compiled; `make check` runs optimised programs
-        "XLA_FLAGS": "--xla_backend_optimization_level=0",
+        "XLA_FLAGS": "--xla_backend_optimization_level=0"
+        # XLA's older emitters compile three times as fast; jaxlib 0.12 ends the process on this flag
+        + " --xla_cpu_use_fusion_emitters=false"
+        * bool(find_spec("jaxlib") and tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11)),
     }
     | os.environ
 )
