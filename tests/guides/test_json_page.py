@@ -28,7 +28,12 @@ from svgpbench.cli.application import app, exit_code
 RESULTS = DOCS.parent / "results"
 SECTION = re.compile(r"^## `([\w -]+)`\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^\| (`[^|]+) \| ([^|`]+) \| .+ \|$", re.MULTILINE)
-KINDS = {"text": str, "number": (int, float), "flag": bool, "object": dict}
+KINDS: dict[str, type | tuple[type, ...]] = {
+    "text": str,
+    "number": (int, float),
+    "flag": bool,
+    "object": dict,
+}
 EXPERIMENT = """
 name = "tides"
 backends = ["numpy"]
