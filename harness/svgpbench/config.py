@@ -347,3 +347,8 @@ class CellConfig(Strict):
     threads: PositiveInt = 1
     perturbation: Annotated[float, Field(ge=0)] = 0.0  # X · (1 + perturbation·noise), for rounding
     measures: bool = False  # a cell that measures time or memory gets a fresh process
+
+    @property
+    def is_replica(self) -> bool:
+        """True if the inputs are perturbed, to show the effect of rounding."""
+        return self.perturbation > 0

@@ -163,23 +163,16 @@ def _groups(pairs: Pairs, sides: Sides) -> tuple[list[Group], list[str]]:
             continue
         shared = {"experiment": first.config.experiment, "data": name} | sides.share(first)
         by_group.setdefault(tuple(shared.values()), (shared, []))[1].append((first, second))
-    groups = [
-        Group(shared, members, _frame(members, sides)) for shared, members in by_group.values()
-    ]
+    groups = []
+    for shared, members in by_group.values():
+        by_side = zip((sides.first, sides.second), zip(*members, strict=True), strict=True)
+        frames = [frame_of(records).assign(method=side.name) for side, records in by_side]
+        groups.append(Group(shared, members, pd.concat(frames, ignore_index=True)))
     notes = [
         f"{count} pairs of {name} left out: the two sides have other data or another split"
         for name, count in misfits.items()
     ]
     return groups, notes
-
-
-def _frame(pairs: Pairs, sides: Sides) -> pd.DataFrame:
-    """Return one row per cell, with the name of its side as method."""
-    frames = [
-        frame_of(records).assign(method=side.name)
-        for side, records in zip((sides.first, sides.second), zip(*pairs, strict=True), strict=True)
-    ]
-    return pd.concat(frames, ignore_index=True)
 
 
 def _row(group: Group, metric: str, sides: Sides) -> Row:

@@ -55,7 +55,8 @@ def methods_or_backends(
     if {first.casefold(), second.casefold()} <= labels.keys():
         sides = [_side(records, _method, labels[name.casefold()]) for name in (first, second)]
         if not each_backend:
-            sides = _on_the_reference(sides)
+            backend = reference_backend(final_frame([x for side in sides for x in side.records]))
+            sides = [_side(side.records, _backend, backend, side.name) for side in sides]
         return _sides(collected, sides, _share_backend, same_setup=False)
     if {first, second} <= titles.keys():
         sides = [_side(records, _backend, titles[name]) for name in (first, second)]
@@ -94,18 +95,10 @@ def _share_method(record: Record) -> dict[str, str]:
     return {"method": _method(record)}
 
 
-def _share_both(record: Record) -> dict[str, str]:
-    return _share_method(record) | _share_backend(record)
-
-
-def _side(records: Iterable[Record], side_of: Callable[[Record], str], name: str) -> Side:
-    return Side(name, tuple(record for record in records if side_of(record) == name))
-
-
-def _on_the_reference(sides: Sequence[Side]) -> list[Side]:
-    """Return the sides with only the records of the reference backend."""
-    backend = reference_backend(final_frame([x for side in sides for x in side.records]))
-    return [Side(side.name, _side(side.records, _backend, backend).records) for side in sides]
+def _side(
+    records: Iterable[Record], side_of: Callable[[Record], str], value: str, name: str = ""
+) -> Side:
+    return Side(name or value, tuple(record for record in records if side_of(record) == value))
 
 
 def folders(
@@ -133,7 +126,14 @@ def folders(
     side_1, notes_1 = _read(first, experiment, cells, backends)
     side_2, notes_2 = _read(second, experiment, cells, backends)
     what = f"{experiment or 'all experiments'}: {first} against {second}"
-    return Sides(what, side_1, side_2, _share_both, True, notes_1 + notes_2)
+    return Sides(
+        what,
+        side_1,
+        side_2,
+        lambda record: _share_method(record) | _share_backend(record),
+        True,
+        notes_1 + notes_2,
+    )
 
 
 def _read(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.config import CellConfig, DataConfig, KernelConfig, SplitConfig
+from svgpbench.config import CellConfig, DataConfig, SplitConfig
 from svgpbench.environment import software
 from svgpbench.errors import UserError
 from svgpbench.experiments.compatibility import refuse_incompatible
@@ -169,14 +169,14 @@ def build_model(config: CellConfig, dataset: Dataset) -> Model:
 
 
 def initial_kernel(config: CellConfig, X: Inputs, y: Floats) -> Tree:
-    """Return the initial kernel hyperparameters for training data X [n, D], y [n]."""
-    return _initial_parameters(config.kernel, config, X, y)
+    """Return the initial hyperparameters of the kernel for training data X [n, D], y [n].
 
-
-def _initial_parameters(start: KernelConfig, config: CellConfig, X: Inputs, y: Floats) -> Tree:
-    """Return the initial hyperparameters of a kernel, or of each part of a compound kernel."""
+    A compound kernel has those of each part.
+    """
+    start = config.kernel
     if start.parts:
-        return tuple(_initial_parameters(part, config, X, y) for part in start.parts)
+        cells = [config.model_copy(update={"kernel": part}) for part in start.parts]
+        return tuple(initial_kernel(cell, X, y) for cell in cells)
     count = lengthscale_count(start.ard, X.shape[1])
     lengthscale, variance = start.lengthscale, start.variance
     if start.init == "median":

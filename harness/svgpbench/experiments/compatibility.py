@@ -19,20 +19,6 @@ def refuse_incompatible(config: CellConfig, method: AnyMethod, likelihood: Likel
 def _reasons(config: CellConfig, method: AnyMethod, likelihood: Likelihood) -> Iterator[str]:
     if why := method.refuses(likelihood):
         yield f"method {method.name!r} cannot take likelihood {likelihood.name!r}: {why}"
-    yield from _reasons_of_basis(config, method)
-    yield from _reasons_of_batch(config, method)
-    if config.training.joint:
-        yield from _reasons_of_joint_step(config, method)
-    if config.training.kind == "online":
-        yield from _reasons_of_growth(config, method)
-    if config.training.optimiser == "l-bfgs" and config.backend.dtype != "float64":
-        yield (
-            f"training.optimiser 'l-bfgs' runs in float64, not {config.backend.dtype}; "
-            "use 'adam' or float64"
-        )
-
-
-def _reasons_of_basis(config: CellConfig, method: AnyMethod) -> Iterator[str]:
     if method.basis == "decoupled" and config.inducing.gamma is None:
         yield (
             f"method {method.name!r} has two bases: set inducing.gamma, the points of its mean "
@@ -43,17 +29,31 @@ def _reasons_of_basis(config: CellConfig, method: AnyMethod) -> Iterator[str]:
             f"method {method.name!r} has one basis: remove inducing.gamma, or give it in the "
             "`inducing` of the methods that have two"
         )
-
-
-def _reasons_of_batch(config: CellConfig, method: AnyMethod) -> Iterator[str]:
-    if config.training.batch_size is None:
-        return
-    if method.collapsed:
+    size = config.training.batch_size
+    if size is not None and method.collapsed:
         yield f"method {method.name!r} takes all data in every step; remove training.batch_size"
-    if config.training.optimiser == "l-bfgs":
+    if size is not None and config.training.optimiser == "l-bfgs":
         yield (
             "training.optimiser 'l-bfgs' takes all data in every step; "
             "remove training.batch_size or use 'adam'"
+        )
+    if config.training.joint:
+        yield from _reasons_of_joint_step(config, method)
+    if config.training.kind == "online":
+        if why := method.refuses_growth():
+            yield f'training.kind = "online" needs a basis that grows: {why}'
+        if config.kernel.parts:
+            yield (
+                'training.kind = "online" tells new inputs apart by one set of lengthscales, and a '
+                f"{config.kernel.name} has several; name one kernel"
+            )
+        increment = config.training.online.increment
+        if size is not None and increment > size:
+            yield f"training.online.increment {increment} exceeds the batch of {size} rows"
+    if config.training.optimiser == "l-bfgs" and config.backend.dtype != "float64":
+        yield (
+            f"training.optimiser 'l-bfgs' runs in float64, not {config.backend.dtype}; "
+            "use 'adam' or float64"
         )
 
 
@@ -70,16 +70,3 @@ def _reasons_of_joint_step(config: CellConfig, method: AnyMethod) -> Iterator[st
             f"training.joint moves q by Adam, and method {method.name!r} with these options does not; "
             "remove it or take an option that does"
         )
-
-
-def _reasons_of_growth(config: CellConfig, method: AnyMethod) -> Iterator[str]:
-    if why := method.refuses_growth():
-        yield f'training.kind = "online" needs a basis that grows: {why}'
-    if config.kernel.parts:
-        yield (
-            'training.kind = "online" tells new inputs apart by one set of lengthscales, and a '
-            f"{config.kernel.name} has several; name one kernel"
-        )
-    increment, size = config.training.online.increment, config.training.batch_size
-    if size is not None and increment > size:
-        yield f"training.online.increment {increment} exceeds the batch of {size} rows"

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -37,9 +36,16 @@ def one_line(
         return unknown_key((*table, *path), _keys_at(model, inner_table) - {str(key)})
     if detail["type"] == "json_invalid":  # well-formed as a file, and deeper than JSON may be
         return "tables or lists are nested too deeply"
+    path = (*table, *path)
     if detail["type"] == "missing":
-        return f"missing key {detail['loc'][-1]!r}{_where((*table, *path))}"
-    return _wrong_value((*table, *path), detail)
+        return f"missing key {detail['loc'][-1]!r}{_where(path)}"
+    message = detail["msg"].removeprefix("Value error, ").removesuffix(" or None")
+    # a validator's own message is complete; other messages need the value
+    if detail["type"] == "value_error":
+        return f"{named(path)}: {message}" if path else message
+    message = message.replace("Input should be", "must be").replace(" valid ", " ")
+    text = repr(detail["input"])
+    return f"{named(path)} {message}, got {text if len(text) <= 60 else text[:57] + '...'}"
 
 
 def _in_file(loc: Path, declared: Any) -> Path:
@@ -63,17 +69,6 @@ def unknown_key(path: Path, known_keys: Iterable[str]) -> str:
     near = difflib.get_close_matches(str(key), sorted(known_keys), n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known_keys))}"
     return f"unknown key {key!r}{_where(tuple(table))}; {hint}"
-
-
-def _wrong_value(path: Path, detail: ErrorDetails) -> str:
-    message = detail["msg"].removeprefix("Value error, ").removesuffix(" or None")
-    # a validator's own message is complete; other messages need the value
-    if detail["type"] == "value_error":
-        return f"{named(path)}: {message}" if path else message
-    message = message.replace("Input should be", "must be").replace(" valid ", " ")
-    text = repr(detail["input"])
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return f"{named(path)} {message}, got {shown}"
 
 
 def _where(path: Path) -> str:

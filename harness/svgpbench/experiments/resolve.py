@@ -111,7 +111,7 @@ def _sampled(
     others = _parsed(size.sampled_on or (), experiment, selection)
     if not others:
         return []
-    plain = [cell for cell in cells if not cell.perturbation]
+    plain = [cell for cell in cells if not cell.is_replica]
     hashes = [
         hashlib.sha256(cell.model_dump_json(exclude=NOT_HASHED).encode()).hexdigest()
         for cell in plain
@@ -218,14 +218,10 @@ def _problems(
     selected = {data for name in names or size.data or by_name for data in by_name[name]}
     for problem in experiment.problems:
         for data in problem.data:
-            if data.title in selected and _matches_where(data, size):
+            levels = dict(data.factors)
+            fits = all(levels.get(factor) in among for factor, among in size.where.items())
+            if fits and data.title in selected:
                 yield problem, data
-
-
-def _matches_where(data: DataConfig, size: Preset) -> bool:
-    """Return True if each factor in the preset's `where` has one of the listed levels."""
-    levels = dict(data.factors)
-    return all(levels.get(factor) in among for factor, among in size.where.items())
 
 
 def _methods(experiment: Experiment, size: Preset, names: Sequence[str]) -> list[MethodEntry]:
@@ -253,12 +249,11 @@ def _backends(
     declared = size.backends or experiment.backends
     if size.sampled_on and not selection.backends:
         declared = declared[:1]
-    texts = [
-        text
-        for backend in selection.backends or declared
+    texts: list[str] = []
+    for backend in selection.backends or declared:
         # `--backend torch` selects the experiment's torch:compile if it has no plain torch
-        for text in _matching(backend, declared)
-    ]
+        modes = [text for text in declared if text.partition(":")[0] == backend]
+        texts += modes if modes and backend not in declared else [backend]
     configs = _parsed(texts, experiment, selection)
     replicas = size.perturbation_replicas
     if replicas is None:
@@ -281,13 +276,6 @@ def _parsed(
     for config in configs:
         find(BACKENDS, config.name)
     return configs
-
-
-def _matching(backend: str, declared: Sequence[str]) -> list[str]:
-    """Return the backend if it is declared or has no declared mode, else its declared modes."""
-    if backend in declared:
-        return [backend]
-    return [text for text in declared if text.partition(":")[0] == backend] or [backend]
 
 
 def _splits(plan: SplitPlan, run_folds: tuple[int, ...] | None) -> Iterator[SplitConfig]:

@@ -27,11 +27,6 @@ from svgpbench.config import (
 from svgpbench.errors import unknown
 
 
-def _as_table(value: Any) -> Any:
-    """Convert the bare name of a registered data set to a table."""
-    return {"name": value} if isinstance(value, str) else value
-
-
 def _one_data_set_per_output(values: Any) -> Any:
     """Expand a table with `target = ["y1", "y2"]` to NAME@y1 and NAME@y2; neither column is an input."""
     if not isinstance(values, list):
@@ -50,7 +45,10 @@ def _one_data_set_per_output(values: Any) -> Any:
 
 
 Some = Field(min_length=1)
-DataEntry = Annotated[DataConfig, BeforeValidator(_as_table)]
+DataEntry = Annotated[
+    DataConfig, BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value)
+]
+"""A table, or the bare name of a registered data set."""
 Seeds = Annotated[tuple[NonNegativeInt, ...], Some]
 BackendNames = Annotated[tuple[str, ...], Some]
 """Backends as `name` or `name:mode`."""
@@ -224,7 +222,13 @@ class Experiment(Strict):
                 )
             if preset.chosen_from is not None:
                 _check_names(f"{where} chosen_from:", "preset", [preset.chosen_from], self.presets)
-                self._check_one_method_per_row(where, preset)
+                labels = preset.methods or self.labels
+                times = Counter(entry.row for entry in self.methods if entry.title in labels)
+                for row in dict.fromkeys(entry.row for entry in self.methods if entry.row):
+                    if times[row] != 1:
+                        raise ValueError(
+                            f"{where} has {times[row]} methods of row {row!r}; give it one"
+                        )
         return self
 
     @model_validator(mode="after")
@@ -279,13 +283,6 @@ class Experiment(Strict):
             or len({repr(rates(x, problem)) for x in variants}) > 1
             for problem in self.problems
         )
-
-    def _check_one_method_per_row(self, where: str, preset: Preset) -> None:
-        labels = preset.methods or self.labels
-        times = Counter(entry.row for entry in self.methods if entry.title in labels)
-        for row in dict.fromkeys(entry.row for entry in self.methods if entry.row):
-            if times[row] != 1:
-                raise ValueError(f"{where} has {times[row]} methods of row {row!r}; give it one")
 
 
 def _check_names(where: str, kind: str, names: Iterable[str] | None, valid: Iterable[str]) -> None:

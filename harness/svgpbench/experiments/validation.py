@@ -25,12 +25,6 @@ def check_cells(cells: Sequence[CellConfig]) -> None:
         check_backend(backend.name)
         if backend.name == "numpy":
             load_backend(backend.name, backend.mode, backend.dtype, backend.device)
-    _check_methods(cells)
-    for cell in _first_of_each_problem(cells):
-        _check_problem(cell)
-
-
-def _check_methods(cells: Iterable[CellConfig]) -> None:
     combinations = {
         (cell.method.title, cell.likelihood, cell.inducing, cell.training, cell.backend.dtype): cell
         for cell in cells
@@ -38,6 +32,8 @@ def _check_methods(cells: Iterable[CellConfig]) -> None:
     for cell in combinations.values():
         method = build_method(cell.method.name, cell.method.options)
         refuse_incompatible(cell, method, build_likelihood(cell.likelihood))
+    for cell in _first_of_each_problem(cells):
+        _check_problem(cell)
 
 
 def _first_of_each_problem(cells: Iterable[CellConfig]) -> list[CellConfig]:

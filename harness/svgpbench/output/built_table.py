@@ -35,7 +35,9 @@ class BuiltTable:
 
     def to_csv(self) -> str:
         """Return the frame. Lists are joined by semicolons, and dictionaries are JSON."""
-        return self.frame.map(_csv_cell).to_csv(index=False)
+        texts = self.frame.map(lambda x: "; ".join(x) if isinstance(x, list) else x)
+        texts = texts.map(lambda x: json.dumps(x) if isinstance(x, dict) else x)
+        return texts.to_csv(index=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the rows of the frame, the notes and the facts. Missing values are null."""
@@ -65,9 +67,3 @@ class BuiltTable:
             yield replace(table, notes=())
             yield ""
         yield from (Text(note, style="dim") for note in self.footnotes)
-
-
-def _csv_cell(value: Any) -> Any:
-    if isinstance(value, dict):
-        return json.dumps(value)
-    return "; ".join(value) if isinstance(value, list) else value

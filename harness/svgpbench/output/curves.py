@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -61,11 +62,14 @@ def curves(
             complete = complete.iloc[:0]
         reached = int(complete.index[-1]) if len(complete) else 0  # a trace may skip iterations
         error = error_of_mean(complete.T, overlap(group), metric if metric in METRICS else "")
+        positions: Any = complete.index
+        if x == "seconds":
+            positions = group.groupby("iteration")["seconds"].mean().reindex(positions)
         lines.append(
             Curve(
                 str(method),
-                _mean_seconds(group, complete.index) if x == "seconds" else _floats(complete.index),
-                _floats(complete.mean(axis=1)),
+                np.asarray(positions, dtype=np.float64),
+                np.asarray(complete.mean(axis=1), dtype=np.float64),
                 np.nan_to_num(error),
                 table.shape[1],
                 reached + 1 if reached < int(group["iterations"].max()) else None,
@@ -77,15 +81,6 @@ def curves(
         for method in failed_at_once
         if method not in methods
     ]
-
-
-def _floats(values: pd.Index | pd.Series[float]) -> Floats:
-    return np.asarray(values, dtype=np.float64)
-
-
-def _mean_seconds(rows: pd.DataFrame, iterations: pd.Index) -> Floats:
-    """Return the mean seconds over rows at iterations [T]."""
-    return _floats(rows.groupby("iteration")["seconds"].mean().reindex(iterations))
 
 
 def limits(lines: Sequence[Curve], better: Better) -> tuple[float, float]:

@@ -65,9 +65,15 @@ def draw_computed(frame: pd.DataFrame, kind: ComputedFigure, subject: str, *path
 def save(figure: Figure, paths: Sequence[Path], caption: str) -> None:
     """Write a figure to files with the caption as metadata. Raises `UserError` if one cannot be written."""
     unhide_labels(figure)
+    # without a date, so that the same records give the same file
+    metadata: dict[str, dict[str, str | None]] = {
+        ".png": {"Description": caption},
+        ".pdf": {"Subject": caption, "CreationDate": None},
+        ".svg": {"Description": caption, "Date": None},
+    }
     for file in paths:
         try:
-            figure.savefig(file, dpi=200, metadata=_metadata(file, caption))
+            figure.savefig(file, dpi=200, metadata=metadata.get(file.suffix.lower()))
         except OSError as error:
             raise UserError(f"{file} cannot be written ({error.strerror})") from None
 
@@ -85,13 +91,3 @@ def _caption(collected: Collected, plot_data: PlotData, kind: FigureKind) -> str
     return " ".join(
         [*parts, *kind.remarks(plot_data), *(f"Note: {note}." for note in collected.notes)]
     )
-
-
-def _metadata(path: Path, caption: str) -> dict[str, str | None]:
-    """Return the metadata: the caption, and no date, so that the same records give the same file."""
-    suffix = path.suffix.lower()
-    if suffix == ".pdf":
-        return {"Subject": caption, "CreationDate": None}
-    if suffix == ".svg":
-        return {"Description": caption, "Date": None}
-    return {"Description": caption}

@@ -46,13 +46,9 @@ def line_styles(methods: Iterable[str]) -> dict[str, LineStyle]:
         if method in METHOD_STYLES:
             styles[method] = METHOD_STYLES[method]
         else:
-            styles[method] = _other_style(others)
+            # each round of the colours shifts their dashes
+            rounds, index = divmod(others, len(OTHER_STYLES))
+            dash = OTHER_STYLES[(index + rounds) % len(OTHER_STYLES)].dash
+            styles[method] = LineStyle(OTHER_STYLES[index].colour, dash)
             others += 1
     return styles
-
-
-def _other_style(number: int) -> LineStyle:
-    """Return the style of a method without its own. Each round of the colours shifts their dashes."""
-    rounds, index = divmod(number, len(OTHER_STYLES))
-    dash = OTHER_STYLES[(index + rounds) % len(OTHER_STYLES)].dash
-    return LineStyle(OTHER_STYLES[index].colour, dash)

@@ -102,14 +102,13 @@ def legend_of(figure: Figure, handles: Sequence[Line2D]) -> None:
     # inches of the line and its label
     widths = [0.62 + 0.062 * len(str(handle.get_label())) for handle in handles]
     columns = len(handles)
-    while columns > 1 and _width_of_legend(widths, columns) > figure.get_figwidth():
+    while columns > 1:
+        # Matplotlib fills a legend column by column
+        width = sum(float(max(column)) for column in np.array_split(widths, columns))
+        if width <= figure.get_figwidth():
+            break
         columns -= 1
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
-
-
-def _width_of_legend(widths: Sequence[float], columns: int) -> float:
-    """Return the width of a legend in inches. Matplotlib fills it column by column."""
-    return sum(float(max(column)) for column in np.array_split(widths, columns))
 
 
 def finish(panel: Axes) -> None:
@@ -170,23 +169,19 @@ def unhide_labels(figure: Figure) -> None:
     for panel in figure.axes:
         boxes: list[Bbox] = []  # of labels that have their place
         for text in [text for text in panel.texts if text.get_transform() == panel.transAxes]:
-            if not _is_free(panel, text.get_window_extent(), boxes):
-                _move(panel, text, boxes)
+            x, y = text.get_position()
+            steps = STEP * np.arange(9)
+            heights = FIRST + steps if y < 0.5 else 1.0 - FIRST - steps  # to the other edge
+            sides = ((0.98, "right"), (0.5, "center"), (0.02, "left"))
+            positions = [(y, (x, "right")), *product(heights, sides)]
+            for height, (across, side) in positions:
+                text.set(x=across, y=height, ha=side)
+                if _is_free(panel, text.get_window_extent(), boxes):
+                    break
+            else:
+                text.set(x=x, y=y, ha="right")
+                text.set_bbox({"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5})
             boxes.append(text.get_window_extent())
-
-
-def _move(panel: Axes, text: Any, boxes: list[Bbox]) -> None:
-    """Move a text to the nearest height and side that are free, or give it a white background."""
-    x, y = text.get_position()
-    steps = STEP * np.arange(9)
-    heights = FIRST + steps if y < 0.5 else 1.0 - FIRST - steps  # from its edge to the other edge
-    sides = ((0.98, "right"), (0.5, "center"), (0.02, "left"))
-    for height, (across, side) in product(heights, sides):
-        text.set(x=across, y=height, ha=side)
-        if _is_free(panel, text.get_window_extent(), boxes):
-            return
-    text.set(x=x, y=y, ha="right")
-    text.set_bbox({"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5})
 
 
 def _is_free(panel: Axes, text: Bbox, boxes: list[Bbox]) -> bool:

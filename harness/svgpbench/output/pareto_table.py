@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias, get_args
+from typing import TypeAlias, get_args
 
 import pandas as pd
 from pydantic import field_validator
@@ -16,6 +16,7 @@ from svgpbench.output.number_formats import plus_minus, scaled
 from svgpbench.output.plot_data import PlotData
 from svgpbench.output.table import Column, Table, number
 from svgpbench.results.collect import Collected
+from svgpbench.results.frames import count_by
 from svgpbench.results.pareto import RULE, Cost, Point, costs_of, known_score, points
 from svgpbench.stats.means import WHICH_ERROR
 
@@ -59,20 +60,28 @@ class ParetoTable(TableKind):
             for name in self.metrics
         }
         ended = plot_data.finals[plot_data.finals["status"] == "ok"]
-        splits = {
-            (str(data), str(method)): len(ended_of(ended, data, method))
-            for data, method in plot_data.finals[["data", "method"]].drop_duplicates().to_numpy()
-        }
+        unique = ended.drop_duplicates(["data", "method", "split_seed", "fold"])
+        splits = count_by(unique, "data", "method")
         notes = (
             *collected.notes,
             f"on {plot_data.backend}",
             *cost_notes,
             *plot_data.warning_of_times,
         )
+        rows = [
+            {
+                "data": point.data, "method": point.method, "metric": score, "mean": point.mean,
+                "se": point.error, "cost": cost, "value": point.cost, "place": point.place,
+                "by": [effect.of for effect in point.rivals],
+            }
+            for score, by_cost in scores.items()
+            for cost, cost_points in zip(get_args(Cost), by_cost, strict=True)
+            for point in cost_points
+        ]  # fmt: skip
         return BuiltTable(
             collected.experiment,
             tuple(_tables(collected.experiment, scores, splits)),
-            pd.DataFrame(list(_rows(scores))),
+            pd.DataFrame(rows),
             MEANINGS,
             notes,
             {"rule": RULE},
@@ -80,7 +89,7 @@ class ParetoTable(TableKind):
 
 
 def _tables(
-    experiment: str, scores: Mapping[str, Points], splits: Mapping[tuple[str, str], int]
+    experiment: str, scores: Mapping[str, Points], splits: Mapping[tuple[str, ...], int]
 ) -> Iterator[Table]:
     """Yield a table for each score."""
     for score, (by_flops, by_seconds) in scores.items():
@@ -99,21 +108,3 @@ def _tables(
             *(Column(f"at its {name}", numeric=True, wrap=True) for name in ("FLOPs", "seconds")),
         )
         yield Table(columns, rows, f"{experiment}: {title} against compute", grouped=True)
-
-
-def _rows(scores: Mapping[str, Points]) -> Iterator[dict[str, Any]]:
-    """Yield a row per score, cost, data set and method, with numbers in full."""
-    for score, by_cost in scores.items():
-        for cost, cost_points in zip(get_args(Cost), by_cost, strict=True):
-            for point in cost_points:
-                yield {
-                    "data": point.data, "method": point.method, "metric": score, "mean": point.mean,
-                    "se": point.error, "cost": cost, "value": point.cost, "place": point.place,
-                    "by": [effect.of for effect in point.rivals],
-                }  # fmt: skip
-
-
-def ended_of(ended: pd.DataFrame, data: str, method: str) -> pd.DataFrame:
-    """Return the distinct splits (split_seed, fold) of one data set and method."""
-    cells = ended[(ended["data"] == data) & (ended["method"] == method)]
-    return cells[["split_seed", "fold"]].drop_duplicates()

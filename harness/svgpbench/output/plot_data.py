@@ -29,9 +29,8 @@ class PlotData:
         """Return the data of the records of an entry, with its reference backend."""
         frame = final_frame(records)
         backend = reference_backend(frame)
-        mine = [r for r in records if r.config.backend.title == backend]
-        mine = [r for r in mine if r.config.perturbation == 0]
-        return cls(experiment, frame, tuple(mine), backend)
+        mine = (r for r in records if r.config.backend.title == backend)
+        return cls(experiment, frame, tuple(r for r in mine if not r.config.is_replica), backend)
 
     @cached_property
     def finals(self) -> pd.DataFrame:
@@ -63,6 +62,13 @@ class PlotData:
         """Number of cells of a mean, such as `5`, or `3–5` if it differs between data sets and methods."""
         counts = sorted(set(count_by(self.finals, "data", "method").values()))
         return "–".join(str(n) for n in (counts if len(counts) < 2 else (counts[0], counts[-1])))
+
+    @property
+    def failures(self) -> str:
+        """Numbers of failed cells, such as `uci, t-SVGP: 2 diverged`; empty if there are none."""
+        bad = self.finals[self.finals["status"] != "ok"]
+        counts = count_by(bad, "data", "method", "status")
+        return "; ".join(f"{d}, {m}: {n} {status}" for (d, m, status), n in counts.items())
 
     @property
     def warning_of_times(self) -> tuple[str, ...]:

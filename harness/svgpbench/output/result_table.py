@@ -11,6 +11,7 @@ from svgpbench.metrics import METRICS, USUAL, Metric
 from svgpbench.output.built_table import BuiltTable
 from svgpbench.output.figure_and_table_types import TableKind
 from svgpbench.output.number_formats import difference, plus_minus
+from svgpbench.output.plot_data import listed
 from svgpbench.output.table import Column, Table, columns, number
 from svgpbench.plugins import LIKELIHOODS, load
 from svgpbench.results.backend_agreement import between_backends, by_rounding, on_some_cells
@@ -59,7 +60,14 @@ class Finals(TableKind):
         complete = [metric for metric in metrics if metric.name not in unrecorded]
         notes += [*_failures(frame, shown), *_not_finite(frame, complete)]
         notes += filter(None, (on_some_cells(frame, reference), unsettled_note(records)))
-        ranks = _ranks(frame[frame["backend"] == reference], metrics)
+        compared = frame[frame["backend"] == reference]
+        methods = [str(name) for name in compared["method"].unique()]
+        by_metric = {  # for each shown metric that is no time
+            m.name: average_ranks(compared, m.name, m.better, methods)
+            for m in metrics
+            if m.unit != "s"
+        }
+        ranks = {name: of_metric for name, of_metric in by_metric.items() if of_metric is not None}
         name = collected.experiment
         tables = list(_tables(name, rows, shown, metrics))
         if ranks:
@@ -85,14 +93,6 @@ def build_table(collected: Collected, backends: tuple[str, ...] = ()) -> BuiltTa
     `backends` are the titles of backends that a terminal shows. Empty shows the reference backend.
     """
     return Finals().build(collected, backends)
-
-
-def _ranks(frame: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Ranks]:
-    """Return the average ranks of all methods over data sets, for each shown metric that is no time."""
-    methods = [str(name) for name in frame["method"].unique()]
-    scores = [metric for metric in metrics if metric.unit != "s"]
-    by_metric = {m.name: average_ranks(frame, m.name, m.better, methods) for m in scores}
-    return {name: ranks for name, ranks in by_metric.items() if ranks is not None}
 
 
 def _columns(
@@ -165,7 +165,12 @@ def _tables(
     if rows["rounding_differs"].notna().any():
         tail["rounding_differs"] = Column("Δ rounding", difference, numeric=True, missing="")
     if (rows["ok"] < rows["cells"]).any():
-        tail["failed"] = Column("failed", _counts, numeric=True, wrap=True)
+        tail["failed"] = Column(
+            "failed",
+            lambda failed: ", ".join(f"{count} {status}" for status, count in failed.items()),
+            numeric=True,
+            wrap=True,
+        )
     for task, group in rows.groupby("task", sort=False):
         scores = [metric for metric in metrics if metric.fits(str(task))]
         middle = [number(metric.title, lambda estimate: plus_minus(*estimate)) for metric in scores]
@@ -180,10 +185,6 @@ def _tables(
         yield Table(
             [*head.values(), *middle, *tail.values()], values, f"{experiment}, {task}", grouped=True
         )
-
-
-def _counts(failed: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {status}" for status, count in failed.items())
 
 
 def _rank_table(experiment: str, ranks: Mapping[str, Ranks]) -> Table:
@@ -222,9 +223,12 @@ def _meanings(
     yield f"mean over the cells of n splits{seeds} that ended well{where}"
     yield f"±: standard error, {WHICH_ERROR}"
     metrics = [metric for metric in metrics if any(metric.fits(task) for task in tasks)]
-    units = "; ".join(_units(metrics))
+    units = []
+    for y, text in UNITS.items():
+        if titles := [metric.title for metric in metrics if metric.y == y]:
+            units.append(f"{listed(titles)} {text}")
     if units and "regression" in tasks:
-        yield units
+        yield "; ".join(units)
     yield from (f"{metric.title}: {metric.formula}" for metric in metrics if metric.formula)
     if rows["backends_differ"].notna().any():
         names = ", ".join(dict.fromkeys(rows["backend"]))
@@ -233,13 +237,6 @@ def _meanings(
         yield "Δ rounding: the same between a cell and its replica with inputs perturbed by rounding"
     if ranks:
         yield from _about_ranks(ranks)
-
-
-def _units(metrics: Sequence[Metric]) -> Iterator[str]:
-    """Yield texts that list the metrics of standardised y, and those in the units of y."""
-    for y, text in UNITS.items():
-        if titles := [metric.title for metric in metrics if metric.y == y]:
-            yield f"{', '.join(titles[:-1])}{' and ' * (len(titles) > 1)}{titles[-1]} {text}"
 
 
 def _failures(frame: pd.DataFrame, shown: tuple[str, ...]) -> Iterator[str]:
@@ -251,8 +248,8 @@ def _failures(frame: pd.DataFrame, shown: tuple[str, ...]) -> Iterator[str]:
     )
     for (data, method), group in hidden.groupby(["data", "method"], sort=False):
         counts = count_by(group, "where", "status")
-        listed = ", ".join(f"{where} {n} {status}" for (where, status), n in counts.items())
-        yield f"failed besides: {data}, {method}: {listed}"
+        failures = ", ".join(f"{where} {n} {status}" for (where, status), n in counts.items())
+        yield f"failed besides: {data}, {method}: {failures}"
 
 
 def _not_recorded(records: Sequence[Record], metrics: Sequence[Metric]) -> dict[str, str]:

@@ -36,7 +36,9 @@ def fitted(table: Table, width: int) -> Iterator[RenderableType]:
     indices = list(range(len(columns)))
     if sum(least) + GAP * (len(least) - 1) > width:
         indices = [index for index in indices if not columns[index].optional]
-    keys = _keys([columns[index] for index in indices])
+    # every block repeats the columns before the first number, or the first one
+    numeric = (position for position, index in enumerate(indices) if columns[index].numeric)
+    keys = range(next(numeric, 1))
     for number, positions in enumerate(_blocks([least[x] for x in indices], keys, width)):
         block = [indices[position] for position in positions]
         if number:
@@ -61,12 +63,6 @@ def _full_width(column: Column, texts: Sequence[str]) -> int:
     """Return the width of a column in which nothing wraps."""
     lines = [column.title, *(line for text in texts for line in text.splitlines())]
     return max(map(cell_len, lines))
-
-
-def _keys(columns: Sequence[Column]) -> list[int]:
-    """Return the columns that every block repeats: those before the first number, or the first one."""
-    count = next((index for index, column in enumerate(columns) if column.numeric), 1)
-    return list(range(count))
 
 
 def _blocks(least: Sequence[int], keys: Sequence[int], width: int) -> Iterator[list[int]]:
@@ -116,11 +112,8 @@ def _rich_table(table: Table, texts: Sequence[Sequence[str]], widths: dict[int, 
         again = table.grouped and row[0] == previous
         if table.grouped and previous is not None and not again:
             rich_table.add_row()
-        cells = [_cell(row[index], values[index]) for index in widths]
+        styles = [value.style if isinstance(value, Styled) else "" for value in values]
+        cells = [Text(row[index], style=styles[index]) for index in widths]
         rich_table.add_row(*(["", *cells[1:]] if again else cells))
         previous = row[0]
     return rich_table
-
-
-def _cell(text: str, value: object) -> Text:
-    return Text(text, style=value.style if isinstance(value, Styled) else "")

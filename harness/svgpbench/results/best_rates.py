@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -25,34 +25,25 @@ def at_best_rates(frame: pd.DataFrame, records: Sequence[Record]) -> pd.DataFram
         frame: one row per cell.
         records: the records of the cells.
     """
-    labels: dict[str, list[str]] = {}  # by all settings but the rates
-    for record in records:
-        titles = labels.setdefault(_settings_without_rates(record), [])
-        if record.config.method.title not in titles:
-            titles.append(record.config.method.title)
-    names = {title: _common_name(titles) for titles in labels.values() for title in titles}
+    labels: dict[tuple[str, ...], list[str]] = {}  # by all settings but the rates
+    rates: Any = {"e_rate": True, "m_rate": True, "online": {"rates"}}
+    for config in (record.config for record in records):
+        settings = (
+            config.method.model_dump_json(exclude={"label"}),
+            config.inducing.model_dump_json(),
+            config.training.model_dump_json(exclude=rates),
+        )
+        titles = labels.setdefault(settings, [])
+        if config.method.title not in titles:
+            titles.append(config.method.title)
+    names = {
+        title: title if len(titles) == 1 else RATE.sub("", titles[0]) or titles[0]
+        for titles in labels.values()
+        for title in titles
+    }
     bound = frame["elbo"].where(frame["status"] == "ok", -math.inf).fillna(-math.inf)
     means = bound.groupby([frame["data"], frame["method"].map(names), frame["method"]]).mean()
     best = means.groupby(level=[0, 1]).idxmax()
     best_pairs = {(data, label) for data, _, label in best}
     is_best = [pair in best_pairs for pair in zip(frame["data"], frame["method"], strict=True)]
     return frame[is_best].assign(method=lambda rows: rows["method"].map(names))
-
-
-def _settings_without_rates(record: Record) -> str:
-    config = record.config
-    parts = (
-        config.method.model_dump_json(exclude={"label"}),
-        config.inducing.model_dump_json(),
-        config.training.model_dump_json(
-            exclude={"e_rate": True, "m_rate": True, "online": {"rates"}}
-        ),
-    )
-    return " ".join(parts)
-
-
-def _common_name(labels: Sequence[str]) -> str:
-    """Return one name for several labels: `t-SVGP` for `t-SVGP 0.1` and `t-SVGP 0.01`."""
-    if len(labels) == 1:
-        return labels[0]
-    return RATE.sub("", labels[0]) or labels[0]

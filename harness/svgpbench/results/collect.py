@@ -101,26 +101,25 @@ def collected_in(results: Path) -> tuple[list[Collected], list[str]]:
         raise UserError(f"{results}: there is no such folder; name one of records with --results")
     collected: list[Collected] = []
     left_out: list[str] = []
+    shipped = shipped_experiments()
     for name in experiments(results):
-        if name not in shipped_experiments() and not records_in(results, name).stored:
+        stored = [] if name in shipped else records_in(results, name).records
+        if name not in shipped and not stored:
             continue  # a folder of something else
         try:
-            collected.append(_collect_by_name(results, name))
+            if name in shipped:
+                collected.append(collect(results, load_experiment(name)))
+                continue
+            records = [record for record in stored if not outdated_reason(record)]
+            if not records:
+                raise UserError("none of its records is current")
+            refuse_mixture(records)
+            collected.append(Collected(name, tuple(records), 0, ()))
         except UnreadableFileError:
             raise
         except UserError as error:
             left_out.append(f"{name} is left out: {error}")
     return collected, left_out
-
-
-def _collect_by_name(results: Path, name: str) -> Collected:
-    if name in shipped_experiments():
-        return collect(results, load_experiment(name))
-    records = [r for r in records_in(results, name).records if not outdated_reason(r)]
-    if not records:
-        raise UserError("none of its records is current")
-    refuse_mixture(records)
-    return Collected(name, tuple(records), 0, ())
 
 
 def _relabelled(records: Iterable[Record], cells: Iterable[CellIdentity]) -> list[Record]:
@@ -229,8 +228,16 @@ def refuse_mixture(records: Sequence[Record]) -> list[dict[str, Any]]:
     Raises `UserError` if records of one data set and one method differ in their settings.
     """
     first: dict[tuple[str, str], dict[str, Any]] = {}
-    settings = [dict(_row_settings(record)) for record in records]
-    for record, current in zip(records, settings, strict=True):
+    settings = []
+    for record in records:
+        config = record.config.model_dump(mode="json", exclude=REPLICATED)
+        config["split"].pop("fold")
+        if config["split"]["kind"] == "random":
+            config["split"].pop("seed")
+        config["data"].pop("path")  # the fingerprint of its content counts
+        config["data"]["fingerprint"] = record.data.get("fingerprint")
+        current = dict(_flat(config))
+        settings.append(current)
         row = (record.config.data.title, record.config.method.title)
         earlier = first.setdefault(row, current)
         if current == earlier:
@@ -243,17 +250,6 @@ def refuse_mixture(records: Sequence[Record]) -> list[dict[str, Any]]:
             f"{current.get(key)}); choose one with --preset, or another --results folder"
         )
     return settings
-
-
-def _row_settings(record: Record) -> Iterator[tuple[str, Any]]:
-    """Yield each setting that must agree within a row of a table, by dotted key."""
-    config = record.config.model_dump(mode="json", exclude=REPLICATED)
-    config["split"].pop("fold")
-    if config["split"]["kind"] == "random":
-        config["split"].pop("seed")
-    config["data"].pop("path")  # the fingerprint of its content counts
-    yield from _flat(config)
-    yield "data.fingerprint", record.data.get("fingerprint")
 
 
 def dotted_settings(record: Record) -> Iterator[tuple[str, Any]]:
@@ -280,8 +276,11 @@ def _differences_between_rows(
                 row = f"{record.config.data.title}, {record.config.method.title}"
                 values.setdefault(settings.get(key), set()).add(row)
             if len(values) > 1:
-                listed = "; ".join(f"{value}: {_first_two(rows)}" for value, rows in values.items())
-                yield f"rows differ in {key} ({listed})"
+                texts = []
+                for value, rows in values.items():
+                    more = f" and {len(rows) - 2} more" if len(rows) > 2 else ""
+                    texts.append(f"{value}: {' / '.join(sorted(rows)[:2])}{more}")
+                yield f"rows differ in {key} ({'; '.join(texts)})"
 
 
 def several_versions(records: Sequence[Record]) -> Iterator[str]:
@@ -294,8 +293,3 @@ def several_versions(records: Sequence[Record]) -> Iterator[str]:
     for package, versions in versions_of.items():
         if len(versions) > 1:
             yield f"records were made with {package} {' and '.join(sorted(versions))}"
-
-
-def _first_two(rows: set[str]) -> str:
-    shown = sorted(rows)
-    return " / ".join(shown[:2]) + (f" and {len(shown) - 2} more" if len(shown) > 2 else "")

@@ -40,9 +40,14 @@ def _preferred(first: LocatedRecord, second: LocatedRecord, newest: bool) -> Loc
     if is_final(first.record) != is_final(second.record):
         return first if is_final(first.record) else second
     if is_final(first.record) and not newest and _numbers(first.record) != _numbers(second.record):
+        gap = difference(first.record, second.record)
+        what = "what they record is not the same"
+        if first.record.status != second.record.status:
+            what = f"{first.record.status} and {second.record.status}"
+        elif 0.0 < gap < math.inf:
+            what = f"a column of the trace is up to {gap:.0e} apart"
         raise UserError(
-            f"{first.path} and {second.path} are of one cell and hold different numbers "
-            f"({_describe_difference(first.record, second.record)}); "
+            f"{first.path} and {second.path} are of one cell and hold different numbers ({what}); "
             "remove one, or take the newer with --keep newest"
         )
     return max(first, second, key=lambda located: located.record.started)
@@ -52,12 +57,3 @@ def _numbers(record: Record) -> tuple[Any, ...]:
     """Return the results of a record that its cell determines, which are all but times."""
     metrics = {name: value for name, value in record.metrics.items() if name != "seconds"}
     return record.status, record.data, record.trace_without_times(), metrics
-
-
-def _describe_difference(first: Record, second: Record) -> str:
-    if first.status != second.status:
-        return f"{first.status} and {second.status}"
-    gap = difference(first, second)
-    if 0.0 < gap < math.inf:
-        return f"a column of the trace is up to {gap:.0e} apart"
-    return "what they record is not the same"

@@ -115,20 +115,12 @@ class ParquetRecords:
             "data": json.loads(content["data"]),
             "timing": json.loads(content["timing"]),
         }
-        for part, prefix in PREFIX.items():
-            inexact = inexact_values.get(part, {})
-            content[part] = {
-                name: inexact[name] if name in inexact else self._value(f"{prefix}{name}", row)
-                for name in order[part]
-            }
+        metrics = {name: self.plain[f"metric_{name}"][row] for name in order["metrics"]}
+        trace = {name: self.lists[f"trace_{name}"].values_of_row(row) for name in order["trace"]}
+        content["metrics"] = metrics | inexact_values.get("metrics", {})
+        content["trace"] = trace | inexact_values.get("trace", {})
         # it was validated when it was written, and the digest shows that it has not changed
         return Record.model_construct(**content)
-
-    def _value(self, column: str, row: int) -> Number | list[Number]:
-        if column in self.lists:
-            return self.lists[column].values_of_row(row)
-        value: Number = self.plain[column][row]
-        return value
 
 
 @functools.lru_cache
@@ -177,9 +169,14 @@ def _table(contents: Sequence[dict[str, Any]]) -> pa.Table:
     for part, prefix in PREFIX.items():
         for name in dict.fromkeys(name for content in contents for name in content[part]):
             values = [content[part].get(name) for content in contents]
-            all_int64 = all(_is_int64(x) for x in _numbers(values) if x is not None)
-            kind = int if all_int64 and any(x is not None for x in _numbers(values)) else float
-            exact = [value if _is_exact(value, kind) else None for value in values]
+            numbers = [x for x in _numbers(values) if x is not None]
+            all_int64 = all(type(x) is int and -(2**63) <= x < 2**63 for x in numbers)
+            kind = int if all_int64 and numbers else float
+            # null where the column's type cannot represent the value, or a value of the list, bit for bit
+            exact = [
+                value if all(x is None or type(x) is kind for x in _numbers([value])) else None
+                for value in values
+            ]
             for inexact, value, exact_value in zip(others, values, exact, strict=True):
                 if exact_value != value:
                     inexact.setdefault(part, {})[name] = value
@@ -198,15 +195,6 @@ def _texts(values: Iterable[Any]) -> pa.Array:
 def _numbers(values: Iterable[Any]) -> Iterable[Any]:
     """Return the numbers of a column, whether its values are lists or not."""
     return itertools.chain.from_iterable(x if isinstance(x, list) else (x,) for x in values)
-
-
-def _is_int64(value: Number) -> bool:
-    return type(value) is int and -(2**63) <= value < 2**63
-
-
-def _is_exact(value: Any, kind: type) -> bool:
-    """Return True if a column of this type represents the value, or all values of a list, bit for bit."""
-    return all(x is None or type(x) is kind for x in _numbers([value]))
 
 
 def _columns(table: pa.Table) -> tuple[dict[str, list[Any]], dict[str, Lists]]:

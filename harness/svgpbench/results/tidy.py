@@ -94,7 +94,12 @@ def cells_table(stored: Sequence[LocatedRecord]) -> pd.DataFrame:
     """Return one row per cell. Numbers of a record that are not in `METRICS` are the last columns."""
     frame = final_frame([located.record for located in stored]).drop(columns="unrecorded")
     facts = pd.DataFrame([_facts(located) for located in stored], index=frame.index)
-    undeclared = [_undeclared_metrics(located.record) for located in stored]
+    undeclared = [
+        {name: value for name, value in record.metrics.items() if name not in METRICS}
+        if record.status == "ok"
+        else {}
+        for record in (located.record for located in stored)
+    ]
     more = pd.DataFrame(undeclared, index=frame.index).astype(float)
     return _typed(pd.concat([frame, facts, more], axis=1), (*CELL, *OF_A_CELL))
 
@@ -158,11 +163,6 @@ def _facts(stored: LocatedRecord) -> dict[str, Any]:
         "config": record.config.model_dump_json(),
         "file": str(stored.path),
     }
-
-
-def _undeclared_metrics(record: Record) -> dict[str, Any]:
-    metrics = record.metrics if record.status == "ok" else {}
-    return {name: value for name, value in metrics.items() if name not in METRICS}
 
 
 def warnings(stored: Sequence[LocatedRecord], table: pd.DataFrame) -> Iterator[str]:

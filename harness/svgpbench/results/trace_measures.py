@@ -10,7 +10,6 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from svgpbench.config import MethodConfig
 from svgpbench.results.frames import final_frame
 from svgpbench.results.records import Record
 from svgpbench.results.unsettled import bound_trace_of
@@ -45,11 +44,18 @@ def traced_columns(records: Sequence[Record]) -> dict[str, list[Any]]:
             for index, name in enumerate(THIRDS)
         },
         **{
-            name: [_log_of_final(record, theta) for record in records]
+            name: [
+                math.log(value) if value and record.status == "ok" else math.nan
+                for record in records
+                for value in (record.metrics.get(theta),)
+            ]
             for name, theta in LOGS.items()
         },
         "elbo_drop": [_largest_drop(record) for record in records],
-        "noise_variance": [_last_value(record, "noise_variance") for record in records],
+        "noise_variance": [
+            float(values[-1]) if values else math.nan
+            for values in (_values(record, "noise_variance") for record in records)
+        ],
         "bound_trace": traces,
         "bound_rise": [trace.rise for trace in traces],
         "bound_fall": [trace.fall for trace in traces],
@@ -77,21 +83,12 @@ def _optimum_key(record: Record) -> str:
     """
     config = record.config
     parts = (config.data, config.split, config.kernel, config.likelihood, config.inducing)
-    family = _family(config.method)
+    # equal for methods with the same optimal q at every θ; for DECOUPLED, of a log-concave likelihood
+    family = "" if config.method.name in FULL else config.method.name
+    if config.method.name in ON_TWO_BASES or config.method.options.get("union"):
+        family = "two bases"
     width = config.method.options.get("residual_variance", "prior")  # of q(f|u); changes the bound
     return repr((*parts, config.training.learn, config.seed, config.perturbation, family, width))
-
-
-def _family(method: MethodConfig) -> str:
-    """Return a key that is equal for methods with the same optimal q at every θ.
-
-    For DECOUPLED, this holds if the likelihood is log-concave.
-    """
-    if method.name in FULL:
-        return ""
-    if method.name in ON_TWO_BASES or method.options.get("union"):
-        return "two bases"
-    return method.name
 
 
 def _log_theta(record: Record) -> pd.DataFrame:
@@ -102,9 +99,14 @@ def _log_theta(record: Record) -> pd.DataFrame:
     return pd.DataFrame(np.log(values), index, list(columns))
 
 
+def _values(record: Record, column: str) -> list[float]:
+    """Return the numbers of a column of the trace without nulls."""
+    return [value for value in record.trace.get(column, ()) if value is not None]
+
+
 def _mean(record: Record, column: str) -> float:
     """Return the mean of a column of the trace over EM iterations, NaN if it has no value."""
-    values = [value for value in record.trace.get(column, ()) if value is not None]
+    values = _values(record, column)
     return math.fsum(values) / len(values) if values else math.nan
 
 
@@ -116,17 +118,6 @@ def _mean_of_third(record: Record, index: int) -> float:
         x for i, x in points if i is not None and x is not None and index < i / third <= index + 1
     ]
     return math.fsum(values) / len(values) if values else math.nan
-
-
-def _log_of_final(record: Record, theta: str) -> float:
-    value = record.metrics.get(theta)
-    return math.log(value) if value and record.status == "ok" else math.nan
-
-
-def _last_value(record: Record, column: str) -> float:
-    """Return the last number of a column of the trace, NaN if there is none."""
-    values = [value for value in record.trace.get(column, ()) if value is not None]
-    return float(values[-1]) if values else math.nan
 
 
 def _largest_drop(record: Record) -> float:
@@ -142,19 +133,14 @@ def _largest_drop(record: Record) -> float:
 
 def frame_of(records: Sequence[Record]) -> pd.DataFrame:
     """Return one row per cell: the columns of `final_frame`, the measures of traces and data factors."""
+    levels = [dict(record.config.data.factors) for record in records]
+    factors = dict.fromkeys(name for of_record in levels for name in of_record)
     return final_frame(records).assign(
         **traced_columns(records),
         e_rate=[_e_rate(record) for record in records],
-        **_factors(records),
+        **{name: [of_record.get(name, math.nan) for of_record in levels] for name in factors},
         bound_gap=[_bound_gap(record) for record in records],
     )
-
-
-def _factors(records: Sequence[Record]) -> dict[str, list[float]]:
-    """Return one column for each factor of a grid of data sets, NaN for cells without it."""
-    levels = [dict(record.config.data.factors) for record in records]
-    names = dict.fromkeys(name for factors in levels for name in factors)
-    return {name: [factors.get(name, math.nan) for factors in levels] for name in names}
 
 
 def _e_rate(record: Record) -> float:

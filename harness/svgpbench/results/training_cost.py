@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from svgpbench.config import CellConfig
-from svgpbench.cost import Phases, Size, count_phases
+from svgpbench.cost import Size, count_phases
 from svgpbench.kernels import Model
 from svgpbench.kernels.compound import build_kernel
 from svgpbench.likelihoods import build_likelihood
-from svgpbench.methods import AnyMethod, build_method
+from svgpbench.methods import build_method
 from svgpbench.results.records import Record
 
 
@@ -49,7 +49,14 @@ def flops_of(config: CellConfig, n: int, dimensions: int, evaluations: int | Non
     if config.inducing.functions == "features":
         return Flops(UNCOUNTED, "FLOPs of inducing features are not counted")
     method = build_method(config.method.name, config.method.options)
-    phases = _count_phases(config, method, training.rows or n, dimensions)
+    likelihood = build_likelihood(config.likelihood)
+    model = Model(build_kernel(config.kernel), likelihood, config.jitter)
+    inducing, rows = config.inducing, training.rows or n
+    size = Size(rows, inducing.count, dimensions, training.batch_size, inducing.gamma)
+    phases = count_phases(
+        method, model, size, training.e_steps, max(training.m_steps, 1),
+        dtype=config.backend.dtype, learn=training.learn,
+    )  # fmt: skip
     e_phases = training.em_iterations
     total = phases.start + e_phases * phases.e_phase
     if not (training.m_steps and training.learn):
@@ -62,14 +69,3 @@ def flops_of(config: CellConfig, n: int, dimensions: int, evaluations: int | Non
     others = e_phases * phases.start if method.collapsed else m_phases * phases.ascent
     note = ONE_EACH if evaluations is None else ""
     return Flops(total + others + m_evaluations * phases.evaluation, note)
-
-
-def _count_phases(config: CellConfig, method: AnyMethod, n: int, dimensions: int) -> Phases:
-    likelihood = build_likelihood(config.likelihood)
-    model = Model(build_kernel(config.kernel), likelihood, config.jitter)
-    training, inducing = config.training, config.inducing
-    size = Size(n, inducing.count, dimensions, training.batch_size, inducing.gamma)
-    return count_phases(
-        method, model, size, training.e_steps, max(training.m_steps, 1),
-        dtype=config.backend.dtype, learn=training.learn,
-    )  # fmt: skip

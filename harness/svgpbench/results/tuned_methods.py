@@ -8,7 +8,6 @@ No claim is decided before they do.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from svgpbench.experiments import Experiment, Selection, resolve
 from svgpbench.experiments.resolve import shown_names
 from svgpbench.results.collect import collect
 from svgpbench.results.frames import final_frame
-from svgpbench.results.records import Record
 
 
 @dataclass(frozen=True)
@@ -72,10 +70,11 @@ def choices(results: Path, experiment: Experiment) -> list[Choice]:
             f"{collected.missing} of the cells that choose have not run; "
             f"`svgpbench run {experiment.name} --preset {source}` runs them"
         )
-    elbo = _elbo_by_method(collected.records)
+    frame = final_frame(collected.records)
+    elbo = frame["elbo"].fillna(-math.inf).groupby(frame["method"]).mean()
     named = {row: label for label, row in shown_names(experiment, preset).items()}
     return [
-        Choice(row, {label: elbo[label] for label in labels}, named[row])
+        Choice(row, {label: float(elbo[label]) for label in labels}, named[row])
         for row, labels in rows.items()
     ]
 
@@ -95,9 +94,3 @@ def why_not_chosen(results: Path, experiment: Experiment, preset: str | None) ->
     if not wrong:
         return ""
     return f"{wrong[0].named!r} is not what records choose (svgpbench choose {experiment.name})"
-
-
-def _elbo_by_method(records: Sequence[Record]) -> dict[str, float]:
-    frame = final_frame(records)
-    means = frame["elbo"].fillna(-math.inf).groupby(frame["method"]).mean()
-    return {str(method): float(mean) for method, mean in means.items()}

@@ -42,7 +42,7 @@ def unsettled_note(records: Sequence[Record]) -> str:
     moves: dict[tuple[str, str], list[BoundTrace]] = defaultdict(list)
     runs: Counter[tuple[str, str]] = Counter()
     for record in records:
-        if record.config.perturbation or record.status != "ok":
+        if record.config.is_replica or record.status != "ok":
             continue
         key = (record.config.method.title, record.config.data.title)
         runs[key] += 1

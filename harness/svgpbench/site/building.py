@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -109,14 +109,11 @@ class _Building:
                 self.writer.write(page)
                 self.pages += 1
         self.writer.write_assets()
-        write_crate(self.site, list(self.downloads.files.values()), self._latest())
+        started = (record.started.date() for record in records_in(self.results).records)
+        newest = max(started, default=datetime.now(UTC).date())
+        write_crate(self.site, list(self.downloads.files.values()), newest)
         size, downloads = _size(self.site), _size(self.site / FOLDER)
         return Built(self.pages, size, downloads, tuple(self.left_out))
-
-    def _latest(self) -> date:
-        """Return the day of the newest record; today if there are no records."""
-        started = (record.started.date() for record in records_in(self.results).records)
-        return max(started, default=datetime.now(UTC).date())
 
     def _entries(self, paper: Paper) -> list[Entry]:
         return [Entry(*pair) for pair in self.judged if pair[0].name == paper.name]

@@ -9,7 +9,7 @@ from svgpbench.output.number_formats import in_bytes
 from svgpbench.plugins import registries
 from svgpbench.site.fields import Field
 from svgpbench_datasets import DatasetEntry
-from svgpbench_datasets.files import File, UnseenFile
+from svgpbench_datasets.files import UnseenFile
 
 
 @dataclass(frozen=True)
@@ -53,17 +53,15 @@ def _facts(entry: DatasetEntry, fields: Sequence[Field]) -> DataSetFacts:
         )
         for field in fields
     ]
-    return DataSetFacts(
-        entry,
-        tuple(map(_source_file, entry.all_files)),
-        tuple((name, count) for name, count in counts if count),
-    )
-
-
-def _source_file(file: File) -> SourceFile:
-    urls = tuple(address.url for address in file.addresses)
-    if isinstance(file, UnseenFile):
-        size = f"at most {in_bytes(file.at_most)}"
-        return SourceFile(file.path, size, "no copy was seen: it is told by its form", urls)
-    size = "comes with the package" if file.bytes is None else in_bytes(file.bytes)
-    return SourceFile(file.path, size, f"sha256 {file.sha256}", urls)
+    files = []
+    for file in entry.all_files:
+        if isinstance(file, UnseenFile):
+            size = f"at most {in_bytes(file.at_most)}"
+            proof = "no copy was seen: it is told by its form"
+        else:
+            size = "comes with the package" if file.bytes is None else in_bytes(file.bytes)
+            proof = f"sha256 {file.sha256}"
+        urls = tuple(address.url for address in file.addresses)
+        files.append(SourceFile(file.path, size, proof, urls))
+    experiments = tuple((name, count) for name, count in counts if count)
+    return DataSetFacts(entry, tuple(files), experiments)

@@ -37,8 +37,10 @@ OUTCOMES = ("better", "worse", "equal", "undecided", "not learned")
 def explorer_data(field: Field) -> dict[str, Any]:
     """Return the data of an experiment for the page. Groups refer to names by index."""
     metrics = [name for name in METRICS if field.frame[name].notna().any()]
-    plain = [r for r in field.records if r.config.perturbation == 0]
-    moments = {"steps": _iterations(plain), "time": _times(plain)}
+    plain = [r for r in field.records if not r.config.is_replica]
+    seconds = [float(s) for r in plain for s in r.trace.get("seconds", ()) if s]
+    times = np.geomspace(min(seconds), max(seconds), MOMENTS) if seconds else ()
+    moments = {"steps": _iterations(plain), "time": [rounded(s) for s in times]}
     backends = list(dict.fromkeys(r.config.backend.title for r in plain))
     styles = line_styles(field.methods)
     return {
@@ -78,14 +80,6 @@ def _iterations(records: Sequence[Record]) -> list[float]:
         return iterations
     targets = np.geomspace(iterations[0], iterations[-1], MOMENTS)
     return sorted({min(iterations, key=lambda i: abs(i - target)) for target in targets})
-
-
-def _times(records: Sequence[Record]) -> list[float]:
-    """Return `MOMENTS` times in seconds, logarithmically spaced from the least positive to the last."""
-    times = [float(s) for r in records for s in r.trace.get("seconds", ()) if s]
-    if not times:
-        return []
-    return [rounded(s) for s in np.geomspace(min(times), max(times), MOMENTS)]
 
 
 def _groups(

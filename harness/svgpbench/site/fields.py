@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -130,23 +130,18 @@ class Field:
             return {}
         outcomes_by_score: dict[str, Pairs] = {}
         for score in self.scores:
-            one_way = self._one_way(score.name, pairs)
+            fitting = self.compared[self.compared["task"].map(score.fits)]
+            one_way: dict[tuple[str, str], dict[str, Outcome]] = {pair: {} for pair in pairs}
+            for data_set in data_sets(fitting, score.name):
+                for pair in pairs:
+                    if data_set.has(*pair):
+                        one_way[pair][data_set.data] = Outcome(data_set.effect(*pair).outcome)
             other_way = {
                 pair[::-1]: {data: TURNED.get(x, x) for data, x in by_data.items()}
                 for pair, by_data in one_way.items()
             }
             outcomes_by_score[score.name] = {**one_way, **other_way}
         return outcomes_by_score
-
-    def _one_way(self, score: str, pairs: Sequence[tuple[str, str]]) -> Pairs:
-        """Return the outcomes of these pairs in one score, on the data sets that have both methods."""
-        fitting = self.compared[self.compared["task"].map(METRICS[score].fits)]
-        outcomes: dict[tuple[str, str], dict[str, Outcome]] = {pair: {} for pair in pairs}
-        for data_set in data_sets(fitting, score):
-            for pair in pairs:
-                if data_set.has(*pair):
-                    outcomes[pair][data_set.data] = Outcome(data_set.effect(*pair).outcome)
-        return outcomes
 
     def summaries(self, method: str) -> Iterator[ScoreSummary]:
         """Yield the results of a method, given by its label, in each score."""

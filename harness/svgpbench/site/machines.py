@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from svgpbench.environment import Environment
 from svgpbench.output.number_formats import in_bytes
 from svgpbench.results.records import Record
 
@@ -54,7 +53,17 @@ def machines_of(records: Iterable[Record]) -> tuple[list[Machine], int]:
             continue
         memory, gpu = in_bytes(environment.memory_bytes), environment.gpu or ""
         machine = (environment.cpu, environment.cores, memory, environment.system, gpu)
-        group = (record.config.experiment, _setup(environment))
+        pools = {f"{pool.name} {pool.version or ''}".strip() for pool in environment.thread_pools}
+        setup = Setup(
+            environment.python,
+            tuple(environment.versions.items()),
+            environment.threads,
+            tuple(sorted(pools)),
+            (environment.commit or "")[:12],
+            bool(environment.dirty),
+            environment.plugins,
+        )
+        group = (record.config.experiment, setup)
         records_of.setdefault(machine, {}).setdefault(group, []).append(record)
     machines = [
         Machine(
@@ -67,19 +76,6 @@ def machines_of(records: Iterable[Record]) -> tuple[list[Machine], int]:
         for machine, groups in records_of.items()
     ]
     return machines, silent
-
-
-def _setup(environment: Environment) -> Setup:
-    pools = {f"{pool.name} {pool.version or ''}".strip() for pool in environment.thread_pools}
-    return Setup(
-        environment.python,
-        tuple(environment.versions.items()),
-        environment.threads,
-        tuple(sorted(pools)),
-        (environment.commit or "")[:12],
-        bool(environment.dirty),
-        environment.plugins,
-    )
 
 
 def _day(record: Record) -> str:

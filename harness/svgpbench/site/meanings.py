@@ -12,7 +12,7 @@ from svgpbench.papers.grading import Kind
 from svgpbench.papers.predicates import averages, rates, times
 from svgpbench.papers.predicates.computations import Exponent, Identity
 from svgpbench.stats import convergence, differences, ranks
-from svgpbench.stats.measures import MEASURES, Measure
+from svgpbench.stats.measures import MEASURES
 from svgpbench.stats.pairs import UNLEARNED
 from svgpbench.stats.rules import RULES
 
@@ -80,15 +80,11 @@ def regions() -> Table:
     """Return the regions of practical equivalence, one row per width."""
     titles_by_width: dict[str, list[str]] = {}
     for measure in MEASURES.values():
-        titles_by_width.setdefault(_width(measure), []).append(measure.title)
+        width = f"{measure.region:g}"
+        if measure.per_datum:
+            width = f"{100 * measure.per_datum:g} nat for each 100 rows that the bound covers"
+        elif measure.relative:
+            width = f"{100 * measure.relative:g} % of the second method’s value"
+        titles_by_width.setdefault(width, []).append(measure.title)
     rows = [(", ".join(titles), width) for width, titles in titles_by_width.items()]
     return Table(columns(("measure", "half the width of its region")), rows)
-
-
-def _width(measure: Measure) -> str:
-    """Return half the width of a measure's region, in words."""
-    if measure.per_datum:
-        return f"{100 * measure.per_datum:g} nat for each 100 rows that the bound covers"
-    if measure.relative:
-        return f"{100 * measure.relative:g} % of the second method’s value"
-    return f"{measure.region:g}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from svgpbench.config import LikelihoodConfig
-from svgpbench.cost import Cost, Size, count, exponents
+from svgpbench.cost import Size, count, exponents
 from svgpbench.errors import UserError
 from svgpbench.kernels import Model
 from svgpbench.kernels.kernels import kernel
@@ -98,24 +98,18 @@ def _cost_table(method: AnyMethod, size: Size) -> Table | None:
     Return None if they cannot be counted.
     """
     model = Model(kernel("matern52"), build_likelihood(LikelihoodConfig(name="gaussian")))
+    names, rows = _size_names(size), []
     try:
         cost = count(method, model, size)
-        rows = [_cost_row(method, model, size, cost, step) for step in STEPS]
+        for step, words in STEPS.items():
+            tally = getattr(cost, step)
+            flops, memory = (
+                [f"{exponents(method, model, size, step, quantity)[name]:.2f}" for name in names]
+                for quantity in ("flops", "peak_bytes")
+            )
+            numbers = (scaled(tally.flops), *flops, f"{scaled(tally.peak_bytes)}B", *memory)
+            rows.append((words, *numbers))
     except UserError:
         return None
-    sizes = [f"in {LETTERS[name]}" for name in _size_names(size)]
+    sizes = [f"in {LETTERS[name]}" for name in names]
     return Table(columns(["step"], ["FLOPs", *sizes, "peak memory", *sizes]), rows)
-
-
-def _cost_row(
-    method: AnyMethod, model: Model, size: Size, cost: Cost, step: str
-) -> tuple[str, ...]:
-    tally = getattr(cost, step)
-    flops, memory = (
-        [
-            f"{exponents(method, model, size, step, quantity)[name]:.2f}"
-            for name in _size_names(size)
-        ]
-        for quantity in ("flops", "peak_bytes")
-    )
-    return (STEPS[step], scaled(tally.flops), *flops, f"{scaled(tally.peak_bytes)}B", *memory)

@@ -82,7 +82,7 @@ def _times(path: Path, site: Path) -> Section:
         lines += CONVENTION.splitlines()
         picture = f"{PICTURES}/roofline-{slug(path.stem)}.png"
         caption = draw_roofline([report], site / picture)
-    return Section(path.stem, tuple(shown), tuple(lines), picture, caption, _link(path, "speed"))
+    return Section(path.stem, tuple(shown), tuple(lines), picture, caption, _links("speed", path))
 
 
 def _growth(path: Path, site: Path) -> Section:
@@ -91,9 +91,8 @@ def _growth(path: Path, site: Path) -> Section:
     caption = draw_scaling(report, site / picture)
     title = f"growth-{path.stem}"
     notes = tuple(report.speed.notes())
-    return Section(
-        title, (exponent_table(report),), notes, picture, caption, _link(path, "scaling")
-    )
+    links = _links("scaling", path)
+    return Section(title, (exponent_table(report),), notes, picture, caption, links)
 
 
 def _training_to_quality(folder: Path, site: Path, problem: str) -> Section | None:
@@ -109,9 +108,7 @@ def _training_to_quality(folder: Path, site: Path, problem: str) -> Section | No
         "target, a cross where a run died; rates searched alike."
     )
     shown = tuple(table(problem, race, entries) for table in (target_table, end_table))
-    links = tuple(
-        link for path in sorted(folder.glob("*.jsonl")) for link in _link(path, "learning")
-    )
+    links = _links("learning", *sorted(folder.glob("*.jsonl")))
     lines = tuple(notes(problem, entries))
     return Section(f"training-to-quality-{problem}", shown, lines, picture, caption, links)
 
@@ -127,11 +124,9 @@ def _survival(folder: Path, site: Path) -> Section | None:
         "centre across; a cell that lived shows its bound in nats a datum, another the step and cause "
         "of its death."
     )
-    links = tuple(
-        link for path in sorted(folder.glob("*.jsonl")) for link in _link(path, "survival")
-    )
+    links = _links("survival", *sorted(folder.glob("*.jsonl")))
     return Section("survival", tuple(tables(plan, ended)), (), picture, caption, links)
 
 
-def _link(path: Path, folder: str) -> tuple[Link, ...]:
-    return (Link(path.name, f"{FOLDER}/{folder}/{path.name}"),)
+def _links(folder: str, *paths: Path) -> tuple[Link, ...]:
+    return tuple(Link(path.name, f"{FOLDER}/{folder}/{path.name}") for path in paths)

@@ -58,7 +58,10 @@ class OneDataSet:
         replicas = cells[cells["perturbation"] > 0]
         self._plain = _Wide(plain, name)
         self._replicas = _Wide(replicas, name, self._plain.replicates) if len(replicas) else None
-        bad = (plain["status"] != "ok") | (plain[name].isna() & ~_unrecorded(plain, name))
+        absent = plain[name].isna()
+        if "unrecorded" in plain:  # a record that was made without the measure is no failure
+            absent &= ~plain["unrecorded"].map(lambda names: name in names)
+        bad = (plain["status"] != "ok") | absent
         facts = pd.DataFrame(
             {
                 "cells": 1,
@@ -308,10 +311,3 @@ def _outcome_and_note(
     if measure.rows == "training" and outcome != Outcome.equal and not agree:
         return Outcome.undecided, "splits differ in sign"
     return outcome, "on this split" if len(splits) == 1 else ""
-
-
-def _unrecorded(cells: pd.DataFrame, name: str) -> pd.Series[bool]:
-    """Return True for each cell whose record was made without the measure, which is not a failure."""
-    if "unrecorded" not in cells:
-        return pd.Series(False, index=cells.index)
-    return cells["unrecorded"].map(lambda names: name in names)

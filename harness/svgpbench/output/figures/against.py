@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -70,14 +70,19 @@ class Against(FigureKind):
     ) -> None:
         labels, means = [], []
         for curve, style in styles.items():
-            points = list(_points(cells[cells["curve"] == curve], metric.name))
+            points = []  # x, mean and standard error of each method and data set
+            shown = cells[(cells["curve"] == curve) & (cells["status"] == "ok")]
+            for _, group in shown.groupby(["data", "method"], sort=False):
+                mean, error = mean_and_error(group, metric.name)
+                if not np.isnan(mean):
+                    points.append((float(group["x"].mean()), mean, error))
             if not points:
                 labels.append(Label(f"{curve}: none", style.colour, "top"))
                 continue
-            x, mean, error = np.array(points).T
-            means += list(mean)
+            x, y, errors = np.array(sorted(points)).T
+            means += list(y)
             panel.errorbar(
-                x, mean, np.nan_to_num(error), color=style.colour, linestyle=style.dash,
+                x, y, np.nan_to_num(errors), color=style.colour, linestyle=style.dash,
                 linewidth=1.2, marker="o", markersize=3, capsize=2,
             )  # fmt: skip
         finish(panel)
@@ -141,13 +146,3 @@ class Against(FigureKind):
         if "seconds" in (self.x, *self.metrics):
             sentences += plot_data.warning_of_times
         return sentences
-
-
-def _points(cells: pd.DataFrame, metric: str) -> Iterator[tuple[float, float, float]]:
-    """Yield (x, mean, standard error) of each method and data set of a curve, from left to right."""
-    points = []
-    for _, group in cells[cells["status"] == "ok"].groupby(["data", "method"], sort=False):
-        mean, error = mean_and_error(group, metric)
-        if not np.isnan(mean):
-            points.append((float(group["x"].mean()), mean, error))
-    yield from sorted(points)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from pydantic import Field, PositiveFloat
 
 from svgpbench.output.figure_and_table_types import ComputedFigure
-from svgpbench.output.palette import LineStyle, line_styles
+from svgpbench.output.palette import line_styles
 from svgpbench.output.panel import grid, plain_powers
 
 
@@ -44,7 +44,14 @@ class Contours(ComputedFigure):
             if self.diagonal:
                 axis.axline((1.0, 1.0), (2.0, 2.0), color="0.3", linewidth=0.8, linestyle=":")
             for name, style in styles.items():
-                self._draw_curve(axis, name, rows[rows[self.curve] == name], style)
+                points = rows[rows[self.curve] == name]
+                x, y = points[self.x], points[self.y]
+                if len(points) == 1:
+                    axis.plot(x, y, label=name, **STAR)
+                    continue
+                axis.plot(x, y, color=style.colour, linestyle=style.dash, linewidth=1.3, label=name)
+                if name in self.begun:
+                    axis.plot(x.iloc[0], y.iloc[0], **STAR | DOT)
             axis.set(xscale="log", yscale="log", xlabel=self.x_label, title=title)
             plain_powers(axis.xaxis)
             plain_powers(axis.yaxis)
@@ -64,17 +71,6 @@ class Contours(ComputedFigure):
             table.columns, table.index, values, levels, colors="#4C78A8", linewidths=0.5,
             linestyles="-",
         )  # fmt: skip
-
-    def _draw_curve(self, axis: Axes, name: str, rows: pd.DataFrame, style: LineStyle) -> None:
-        if len(rows) == 1:
-            axis.plot(rows[self.x], rows[self.y], label=name, **STAR)
-            return
-        axis.plot(
-            rows[self.x], rows[self.y], color=style.colour, linestyle=style.dash, linewidth=1.3,
-            label=name,
-        )  # fmt: skip
-        if name in self.begun:
-            axis.plot(rows[self.x].iloc[0], rows[self.y].iloc[0], **STAR | DOT)
 
     def remarks(self, frame: pd.DataFrame) -> Sequence[str]:
         """Return sentences on the contour levels and the dotted line."""

@@ -26,7 +26,6 @@ from svgpbench.output.panel import (
     whole_numbers,
 )
 from svgpbench.output.plot_data import PlotData, listed
-from svgpbench.results.frames import count_by
 from svgpbench.stats.means import WHICH_ERROR
 
 
@@ -57,7 +56,8 @@ class Convergence(FigureKind):
             dead = failed_at_once(plot_data.finals[plot_data.finals["data"] == name], traces)
             for row, metric in enumerate(metrics):
                 panel = axes[row][column]
-                without = _methods_without(traces, metric.name)
+                recorded = traces.groupby("method", sort=False)[metric.name].count()
+                without = [str(method) for method in recorded.index[recorded == 0]]
                 lines = curves(traces[~traces["method"].isin(without)], metric.name, dead, self.x)
                 shown = self._limits(lines, metric)
                 arrows = self._depth_of(metric) is None
@@ -108,18 +108,9 @@ class Convergence(FigureKind):
         more = ["Arrows: a curve leaves the panel, to the value beside the arrow."]
         if self.x == "seconds":
             more += plot_data.warning_of_times
-        bad = plot_data.finals[plot_data.finals["status"] != "ok"]
-        if bad.empty:
-            return more
-        counts = count_by(bad, "data", "method", "status")
-        failures = "; ".join(f"{d}, {m}: {n} {status}" for (d, m, status), n in counts.items())
-        return (f"A cross ends a curve where a cell failed ({failures}).", *more)
-
-
-def _methods_without(traces: pd.DataFrame, metric: str) -> list[str]:
-    """Return the methods that have traces, but no value of a metric in them."""
-    recorded = traces.groupby("method", sort=False)[metric].count()
-    return [str(method) for method in recorded.index[recorded == 0]]
+        if plot_data.failures:
+            return (f"A cross ends a curve where a cell failed ({plot_data.failures}).", *more)
+        return more
 
 
 def failed_at_once(finals: pd.DataFrame, traces: pd.DataFrame) -> list[str]:

@@ -15,7 +15,6 @@ from svgpbench.output.figure_and_table_types import FigureKind, MetricName
 from svgpbench.output.palette import LineStyle
 from svgpbench.output.panel import Label, finish, grid, label, legend, title_of
 from svgpbench.output.plot_data import PlotData, listed
-from svgpbench.results.frames import count_by
 from svgpbench.stats.means import WHICH_ERROR, mean_and_error
 
 
@@ -73,9 +72,4 @@ class Finals(FigureKind):
 
     def remarks(self, plot_data: PlotData) -> Sequence[str]:
         """Return a sentence on failed cells, which are in no mean."""
-        bad = plot_data.finals[plot_data.finals["status"] != "ok"]
-        if bad.empty:
-            return ()
-        counts = count_by(bad, "data", "method", "status")
-        failures = "; ".join(f"{d}, {m}: {n} {status}" for (d, m, status), n in counts.items())
-        return (f"In no mean: {failures}.",)
+        return (f"In no mean: {plot_data.failures}.",) if plot_data.failures else ()
