@@ -108,17 +108,16 @@ def description_of(entry: DatasetEntry, dataset: Dataset, table: bytes) -> dict[
                 "@id": RECORDS,
                 "name": RECORDS,
                 "description": f"{len(dataset.y)} rows; {dataset.task} of {dataset.target_name}",
-                "field": [_field(name, kinds[name]) for name in names],
+                "field": [
+                    {
+                        "@type": "cr:Field",
+                        "@id": f"{RECORDS}/{name}",
+                        "name": name,
+                        "dataType": kinds[name],
+                        "source": {"fileObject": {"@id": TABLE}, "extract": {"column": name}},
+                    }
+                    for name in names
+                ],
             }
         ],
-    }
-
-
-def _field(name: str, kind: str) -> dict[str, Any]:
-    return {
-        "@type": "cr:Field",
-        "@id": f"{RECORDS}/{name}",
-        "name": name,
-        "dataType": kind,
-        "source": {"fileObject": {"@id": TABLE}, "extract": {"column": name}},
     }

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from functools import cached_property, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -146,7 +145,18 @@ class Registry:
             inputs = [column for column in entry.columns if column != entry.target]
             return X[:, [inputs.index(name) for name in entry.features]], y
         if entry.made:
-            return self._numbers_made(entry, self._sources.cache_folder() / entry.made)
+            from svgpbench_datasets.reading.columns import read_numbers
+
+            file = self._sources.cache_folder() / entry.made
+            if not file.is_file():
+                raise DataError(
+                    f"data set {entry.name!r} is made on your machine, once: "
+                    f"`svgpbench data make {entry.base_name}`"
+                )
+            X, y = read_numbers(file, target=entry.target, features=entry.features)
+            if len(y) != entry.rows:
+                raise DataError(f"{file} has {len(y)} rows where {entry.rows} are declared")
+            return X, y
         from svgpbench_datasets.reading.parsed import is_large, parsed_path, read_or_parse
         from svgpbench_datasets.reading.tables import read_blocks, read_entry
 
@@ -156,19 +166,6 @@ class Registry:
         hashes = [self._sources.sha256(file, entry) for file in entry.files]
         path = parsed_path(entry, hashes, self._sources.cache_folder())
         return read_or_parse(path, lambda: read_blocks(entry, opened))
-
-    def _numbers_made(self, entry: DatasetEntry, file: Path) -> Block:
-        from svgpbench_datasets.reading.columns import read_numbers
-
-        if not file.is_file():
-            raise DataError(
-                f"data set {entry.name!r} is made on your machine, once: "
-                f"`svgpbench data make {entry.base_name}`"
-            )
-        X, y = read_numbers(file, target=entry.target, features=entry.features)
-        if len(y) != entry.rows:
-            raise DataError(f"{file} has {len(y)} rows where {entry.rows} are declared")
-        return X, y
 
     def missing(self, name: str) -> Missing:
         """Count the missing values in the files of a data set, before any declared treatment."""

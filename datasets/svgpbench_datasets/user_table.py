@@ -153,7 +153,18 @@ def _content(file: Path) -> Iterator[tuple[str, IO[bytes]]]:
             with file.open("rb") as stream:
                 yield ending, stream
             return
-        member = _only_member(file) if ending == ".zip" else None
+        member = None
+        if ending == ".zip":
+            try:
+                with zipfile.ZipFile(file) as archive:
+                    # `ZipInfo.is_dir` fails on an empty name, as in a damaged file
+                    names = [name for name in archive.namelist() if not name.endswith("/")]
+            except (zipfile.BadZipFile, NotImplementedError) as error:  # an unsupported version
+                why = f"is no .zip archive that can be read ({error})"
+                raise DataError(f"{file} {why}") from None
+            if len(names) != 1:
+                raise DataError(f"{file} holds {len(names)} files; a .zip of a table holds one")
+            member = names[0]
         bound = max(_AT_LEAST, _MOST_TIMES * file.stat().st_size)
         with content(file, member, bound) as plain:
             bounded = Bounded(plain, bound, f"it is more than {bound:,} bytes uncompressed")
@@ -162,15 +173,3 @@ def _content(file: Path) -> Iterator[tuple[str, IO[bytes]]]:
         raise DataError(f"{file} cannot be read: {refusal}") from None
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror or error}") from None
-
-
-def _only_member(file: Path) -> str:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            # `ZipInfo.is_dir` fails on an empty name, as in a damaged file
-            names = [name for name in archive.namelist() if not name.endswith("/")]
-    except (zipfile.BadZipFile, NotImplementedError) as error:  # an unsupported zip version
-        raise DataError(f"{file} is no .zip archive that can be read ({error})") from None
-    if len(names) != 1:
-        raise DataError(f"{file} holds {len(names)} files; a .zip of a table holds one")
-    return names[0]

@@ -66,7 +66,14 @@ def _transfer(url: str, output: Path, bound: int, limits: DownloadLimits, report
         session.max_redirects = limits.redirects
         try:  # a session speaks http and https only: file:// is refused
             with session.get(url, headers=_HEADERS, stream=True, timeout=times) as response:
-                total = _declared_size(response)
+                status = response.status_code
+                what = f"HTTP {status} {response.reason or ''}"
+                if status in _TRANSIENT:
+                    raise _BrokenError(what, Retry().get_retry_after(response.raw) or 0.0)
+                if status != requests.codes.ok:
+                    raise (Absent if status in _NOT_FOUND else Refusal)(what)
+                length = response.headers.get("Content-Length", "")
+                total = int(length) if length.isdecimal() else 0
                 if total > bound:
                     declared = f"declares {total:,} bytes"
                     raise Refusal(f"{declared} where at most {bound:,} are expected")
@@ -89,14 +96,3 @@ def _transfer(url: str, output: Path, bound: int, limits: DownloadLimits, report
             raise (Refusal if permanent else _BrokenError)(f"connection failed ({what})") from None
     if not size:
         raise _BrokenError("sent nothing")
-
-
-def _declared_size(response: requests.Response) -> int:
-    """Check the status of a response; return the size that it declares, or 0."""
-    status, what = response.status_code, f"HTTP {response.status_code} {response.reason or ''}"
-    if status in _TRANSIENT:
-        raise _BrokenError(what, Retry().get_retry_after(response.raw) or 0.0)
-    if status != requests.codes.ok:
-        raise (Absent if status in _NOT_FOUND else Refusal)(what)
-    length = response.headers.get("Content-Length", "")
-    return int(length) if length.isdecimal() else 0

@@ -101,37 +101,28 @@ def _member(raw: IO[bytes], member: str, bound: int, closing: ExitStack) -> IO[b
         raise WrongContent(f"{member!r} leads out of the archive")
     is_zip = raw.read(2) == b"PK"  # is_zipfile accepts a tar archive that ends in a zip
     raw.seek(0)
+    not_plain = WrongContent(f"{member!r} in the archive is not a plain file")
+    names: list[str] = []
     if is_zip:
-        return _zip_member(zipfile.ZipFile(raw), member)
-    why = f"its archive holds more than the {bound:,} bytes allowed"
-    bounded = Bounded(_uncompressed(raw, closing), bound, why)
-    return _tar_member(tarfile.open(fileobj=cast(IO[bytes], bounded), mode="r|"), member)
-
-
-def _zip_member(archive: zipfile.ZipFile, member: str) -> IO[bytes]:
-    if member not in archive.namelist():
-        raise _no_member(member, archive.namelist())
-    info = archive.getinfo(member)
-    plain = stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
-    if not member or member.endswith("/") or not plain:  # `is_dir` fails on an empty name
-        raise WrongContent(f"{member!r} in the archive is not a plain file")
-    return archive.open(member)
-
-
-def _tar_member(archive: tarfile.TarFile, member: str) -> IO[bytes]:
-    names = []
-    for info in archive:
-        names.append(info.name.removeprefix("./"))
-        if names[-1] == member:
-            if not info.isreg():
-                raise WrongContent(f"{member!r} in the archive is not a plain file")
-            return cast(IO[bytes], archive.extractfile(info))
-    raise _no_member(member, names)
-
-
-def _no_member(member: str, names: list[str]) -> WrongContent:
+        archive = zipfile.ZipFile(raw)
+        names = archive.namelist()
+        if member in names:
+            plain = stat.S_IFMT(archive.getinfo(member).external_attr >> 16) in (0, stat.S_IFREG)
+            if not member or member.endswith("/") or not plain:  # `is_dir` fails on an empty name
+                raise not_plain
+            return archive.open(member)
+    else:
+        why = f"its archive holds more than the {bound:,} bytes allowed"
+        bounded = Bounded(_uncompressed(raw, closing), bound, why)
+        tar = tarfile.open(fileobj=cast(IO[bytes], bounded), mode="r|")  # noqa: SIM115
+        for info in tar:
+            names.append(info.name.removeprefix("./"))
+            if names[-1] == member:
+                if not info.isreg():
+                    raise not_plain
+                return cast(IO[bytes], tar.extractfile(info))
     few = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-    return WrongContent(
+    raise WrongContent(
         f"its archive has no {member!r}{did_you_mean(member, names)} (it has: {few or 'nothing'})"
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from typing import IO, NamedTuple, TypeAlias
 
@@ -84,7 +84,16 @@ def _as_written(
             _table(entry, i, opened.enter_context(open_file(entry.files[i])), len(files) == 1)
             for i in files
         ]
-        for frame in tables[0].frames(None) if len(files) == 1 else _side_by_side(tables, where):
+        frames = tables[0].frames(None)
+        if len(files) > 1:  # whole files side by side; rows are numbered as in the first
+            parts = [pd.concat(list(table.frames(None)) or [pd.DataFrame()]) for table in tables]
+            lengths = [len(part) for part in parts]
+            if len(set(lengths)) > 1:
+                rows = " and ".join(map(str, lengths))
+                raise DataError(f"{where} have {rows} rows; they must agree")
+            parts = [part.set_axis(parts[0].index, axis=0) for part in parts]
+            frames = iter([pd.concat(parts, axis=1, ignore_index=True)])
+        for frame in frames:
             if frame.shape[1] != len(columns):
                 raise DataError(
                     f"{where} has {frame.shape[1]} columns where {len(columns)} are declared"
@@ -119,16 +128,6 @@ def _table(entry: DatasetEntry, index: int, stream: IO[bytes], alone: bool) -> T
                 f"{where}, column {number} is {quoted(name)} where {declared!r} is declared"
             )
     return table
-
-
-def _side_by_side(tables: Sequence[TableFile], where: str) -> Iterator[pd.DataFrame]:
-    """Yield one frame of whole files side by side; rows are numbered as in the first."""
-    frames = [pd.concat(list(table.frames(None)) or [pd.DataFrame()]) for table in tables]
-    lengths = [len(frame) for frame in frames]
-    if len(set(lengths)) > 1:
-        raise DataError(f"{where} have {' and '.join(map(str, lengths))} rows; they must agree")
-    frames = [frame.set_axis(frames[0].index, axis=0) for frame in frames]
-    yield pd.concat(frames, axis=1, ignore_index=True)
 
 
 def file_columns(entry: DatasetEntry) -> tuple[str, ...]:

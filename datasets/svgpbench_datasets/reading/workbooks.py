@@ -51,7 +51,17 @@ def _filled(sheet: Iterator[Sequence[Any]], where: str) -> Iterator[Row]:
 def _sheet(raw: bytes, where: str) -> Iterator[Sequence[Any]]:
     """Yield the rows of the first sheet; any error becomes a one-line `DataError`."""
     try:
-        yield from _xlsx(raw) if raw.startswith(b"PK") else _xls(raw)
+        if not raw.startswith(b"PK"):
+            yield from _xls(raw)
+            return
+        import openpyxl
+
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            check_unpacked(archive)
+        book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
+        sheet = book.worksheets[0]
+        sheet.reset_dimensions()  # the declared size may be wrong
+        yield from sheet.iter_rows(values_only=True)
     except Exception as error:  # the parsers fail in many ways on damaged files
         raise DataError(f"{where} is not a workbook that can be read ({reason(error)})") from None
 
@@ -70,14 +80,3 @@ def _xls(raw: bytes) -> Iterator[Sequence[Any]]:
     for row in book.sheet_by_index(0).get_rows():
         # any other cell becomes a truth value, which `_filled` refuses
         yield [read.get(cell.ctype, bool)(cell.value) for cell in row]
-
-
-def _xlsx(raw: bytes) -> Iterator[Sequence[Any]]:
-    import openpyxl
-
-    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-        check_unpacked(archive)
-    book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
-    sheet = book.worksheets[0]
-    sheet.reset_dimensions()  # the declared size may be wrong
-    yield from sheet.iter_rows(values_only=True)
