@@ -9,7 +9,7 @@ from hand_records import cell, collected, record
 
 from svgpbench.config import SplitConfig
 from svgpbench.output.pareto_table import ParetoTable
-from svgpbench.output.result_table import build_table
+from svgpbench.output.result_table import Finals
 from svgpbench.results.collect import Collected
 from svgpbench.site.explorer import explorer_data
 from svgpbench.site.fields import Field
@@ -46,7 +46,7 @@ def records(request: pytest.FixtureRequest) -> Collected:
 
 
 def test_in_the_table_of_an_experiment(records: Collected) -> None:
-    rows = build_table(records).to_json()["rows"]
+    rows = Finals().build(records).to_json()["rows"]
     assert {(row["data"], row["method"]): row["splits"] for row in rows} == ENDED
     assert {row["seeds"] for row in rows} == {2}
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from svgpbench.output.built_table import BuiltTable
 from svgpbench.output.number_formats import difference, plus_minus
-from svgpbench.output.result_table import build_table
+from svgpbench.output.result_table import Finals
 
 REGRESSION = {"elbo": -210.0, "nlpd": 1.5, "nlpd_original": 3.5, "rmse": 0.25, "rmse_original": 8.0}
 CLASSES = {"elbo": -65.0, "nlpd": 0.75, "error_rate": 0.125}
@@ -54,7 +54,7 @@ def table() -> BuiltTable:
         record(cell(perturbation=1e-15), 0.95 * of_first),
         record(cell(backend="torch"), 0.8 * of_first),
     ]
-    return build_table(collected(*records))
+    return Finals().build(collected(*records))
 
 
 def markdown_tables(text: str) -> list[list[dict[str, str]]]:
@@ -124,12 +124,12 @@ def test_csv_and_json_hold_every_digit_under_the_same_names() -> None:
 
 def test_two_backends_are_shown_with_their_names_before_the_numbers() -> None:
     records = [record(cell(backend=b), -x, rmse=x) for b, x in (("jax", 1.0), ("torch", 2.0))]
-    (rows,) = markdown_tables(build_table(collected(*records), ("jax", "torch")).to_markdown())
+    (rows,) = markdown_tables(Finals().build(collected(*records), ("jax", "torch")).to_markdown())
     assert [(row["backend"], row["ELBO"], row["RMSE"]) for row in rows] == [
         ("jax", "-1.000", "1.000"),
         ("torch", "-2.000", "2.000"),
     ]
-    (alone,) = markdown_tables(build_table(collected(*records), ("torch",)).to_markdown())
+    (alone,) = markdown_tables(Finals().build(collected(*records), ("torch",)).to_markdown())
     assert [(row["ELBO"], "backend" in row) for row in alone] == [("-2.000", False)]
 
 
@@ -142,11 +142,11 @@ def test_footnotes_say_where_and_in_which_units() -> None:
     )
     assert notes[3].endswith("one cell's final ELBO between jax, torch")
     assert notes[4].startswith("Δ rounding: ")
-    only_classes = build_table(
+    only_classes = Finals().build(
         collected(record(cell("sonar", likelihood="bernoulli-logit"), **CLASSES), notes=["mind"])
     )
     assert [note.split()[0] for note in only_classes.footnotes] == ["mean", "±:", "mind"]
-    both = build_table(
+    both = Finals().build(
         collected(record(cell(), -1.0), record(cell(backend="torch"), -1.0)), ("jax", "torch")
     )
     assert both.footnotes[0].endswith("that ended well")

@@ -12,7 +12,7 @@ from svgpbench.config import BackendConfig, CellConfig, MethodConfig, SplitConfi
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment
 from svgpbench.experiments.cell import identify
-from svgpbench.output.result_table import build_table
+from svgpbench.output.result_table import Finals
 from svgpbench.results.collect import Collected, collect
 from svgpbench.results.records import Record, write_record
 
@@ -59,7 +59,7 @@ def test_rows_come_in_the_order_of_the_experiment_and_strangers_last(tmp_path: P
     found = collect(tmp_path, EXPERIMENT)
     names = ("boston", "airfoil", "sonar")  # as the file has them, and what it lacks
     assert [row[:2] for row in rows(found)] == [(d, m) for d in names for m in ("Z", "A", "B")]
-    table = build_table(found).frame
+    table = Finals().build(found).frame
     assert list(zip(table["data"], table["method"], strict=True)) == [x[:2] for x in rows(found)]
 
 

@@ -13,7 +13,7 @@ import pytest
 from small_site import Made
 
 from svgpbench.experiments import load_experiment
-from svgpbench.output.result_table import build_table
+from svgpbench.output.result_table import Finals
 from svgpbench.results.collect import collect
 from svgpbench.site.explorer import OUTCOMES
 from svgpbench.site.fields import Field
@@ -41,7 +41,7 @@ def group(explored: dict[str, Any], data: str, method: str, backend: str) -> dic
 def test_means_and_errors_at_the_end_are_those_of_the_table(
     explored: dict[str, Any], made: Made
 ) -> None:
-    table = build_table(collect(made.results, load_experiment("adam2021-fig3")))
+    table = Finals().build(collect(made.results, load_experiment("adam2021-fig3")))
     names = [one["name"] for one in explored["metrics"]]
     compared = 0
     for row in table.frame.to_dict(orient="records"):

@@ -11,7 +11,7 @@ import pytest
 from hand_records import cell, collected, record
 
 from svgpbench.errors import UserError
-from svgpbench.output.result_table import build_table
+from svgpbench.output.result_table import Finals
 from svgpbench.results.frames import METRICS
 from svgpbench.results.records import Record
 from svgpbench.stats.means import mean_and_error
@@ -19,7 +19,7 @@ from svgpbench.stats.means import mean_and_error
 
 def row(*records: Record, **which: str) -> dict[str, Any]:
     """The one row of a table whose columns have these values."""
-    rows = build_table(collected(*records)).to_json()["rows"]
+    rows = Finals().build(collected(*records)).to_json()["rows"]
     (found,) = [each for each in rows if which.items() <= each.items()]
     return found
 
@@ -98,7 +98,7 @@ def test_a_score_that_is_not_finite_has_no_mean_and_is_told() -> None:
     found = row(*records)
     assert (found["ok"], found["elbo_mean"], found["rmse_mean"]) == (3, -1.0, 1.0)
     assert (found["nlpd_mean"], found["nlpd_se"]) == (None, None)  # 0.5 would be that of the lucky
-    assert build_table(collected(*records)).notes == (
+    assert Finals().build(collected(*records)).notes == (
         "no mean of nlpd: airfoil, A on jax: not finite in 1 of 3 cells",
     )
 
@@ -106,7 +106,7 @@ def test_a_score_that_is_not_finite_has_no_mean_and_is_told() -> None:
 def test_replicas_alone_make_no_table() -> None:
     for backends in ((), ("jax",)):
         with pytest.raises(UserError, match="all of perturbed replicas"):
-            build_table(collected(record(cell(perturbation=1e-15), -1.0)), backends)
+            Finals().build(collected(record(cell(perturbation=1e-15), -1.0)), backends)
 
 
 def test_cells_of_other_rows_stay_out_of_a_mean() -> None:
@@ -122,14 +122,16 @@ def test_cells_of_other_rows_stay_out_of_a_mean() -> None:
     ]
     found = row(*records, data="airfoil", method="A", backend="jax")
     assert (found["elbo_mean"], found["cells"], found["ok"]) == (-1.5, 2, 2)
-    assert len(build_table(collected(*records)).frame) == 4
+    assert len(Finals().build(collected(*records)).frame) == 4
 
 
 def test_rows_come_in_the_order_of_the_records() -> None:
     order = [("sonar", "B"), ("sonar", "A"), ("airfoil", "C")]
-    rows = build_table(collected(*(record(cell(*names), -1.0) for names in order))).to_json()[
-        "rows"
-    ]
+    rows = (
+        Finals()
+        .build(collected(*(record(cell(*names), -1.0) for names in order)))
+        .to_json()["rows"]
+    )
     assert [(each["data"], each["method"]) for each in rows] == order
 
 
@@ -177,7 +179,7 @@ def test_seeds_and_split_seeds_are_replicates_as_folds_are() -> None:
 
 
 def test_failures_that_the_shown_rows_do_not_tell_of_are_notes() -> None:
-    table = build_table(
+    table = Finals().build(
         collected(
             record(cell(), -1.0),
             record(cell(fold=1), -1.0),
@@ -203,8 +205,8 @@ def test_a_terminal_gets_the_backend_that_stands_for_all_or_those_asked_for() ->
     ]
     records += [record(cell(fold=fold), -2.0) for fold in (0, 1)]
     # torch comes first and has fewer
-    assert [row[3] for row in build_table(collected(*records)).tables[0].texts] == ["-2.000"]
-    (torch,) = build_table(collected(*records), ("torch",)).tables
+    assert [row[3] for row in Finals().build(collected(*records)).tables[0].texts] == ["-2.000"]
+    (torch,) = Finals().build(collected(*records), ("torch",)).tables
     assert [row[3] for row in torch.texts] == ["-1.000"]
 
 
@@ -214,5 +216,5 @@ def test_notes_follow_the_order_of_the_rows() -> None:
         for data in ("boston", "airfoil")
         for fold, nlpd in enumerate((0.5, math.inf))
     ]
-    notes = build_table(collected(*records)).notes
+    notes = Finals().build(collected(*records)).notes
     assert [note.split(": ")[1].split(",")[0] for note in notes] == ["boston", "airfoil"]

@@ -154,7 +154,14 @@ def _read(
         of_experiment = f" of {experiment}" if experiment else ""
         on_backends = f" on {' or '.join(backends)}" if backends else ""
         raise UserError(f"no records{of_experiment}{on_backends} in {folder}")
-    records = _of_one_version(records)
+    by_settings: defaultdict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        by_settings[_settings(record.config)].append(record)
+    records = []
+    for versions in by_settings.values():  # those that are current, or else the newest
+        single = len(versions) == 1
+        current = versions if single else [x for x in versions if not outdated_reason(x)]
+        records += current or [max(versions, key=lambda record: record.started)]
     for name in {record.config.experiment for record in records}:
         refuse_mixture([record for record in records if record.config.experiment == name])
     notes = tuple(f"left out: {line}" for line in folder_records.damaged)
@@ -164,16 +171,3 @@ def _read(
 def _settings(config: CellConfig) -> str:
     """Return the settings of a configuration that determine numbers and differ from their defaults."""
     return json.dumps(essential(config), sort_keys=True)
-
-
-def _of_one_version(records: Sequence[Record]) -> list[Record]:
-    """Return one version of each configuration: the records that are current, or else the newest."""
-    cells: defaultdict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        cells[_settings(record.config)].append(record)
-    unique: list[Record] = []
-    for versions in cells.values():
-        single = len(versions) == 1
-        current = versions if single else [x for x in versions if not outdated_reason(x)]
-        unique += current or [max(versions, key=lambda record: record.started)]
-    return unique

@@ -72,10 +72,17 @@ def save(figure: Figure, paths: Sequence[Path], caption: str) -> None:
         ".svg": {"Description": caption, "Date": None},
     }
     for file in paths:
-        try:
-            figure.savefig(file, dpi=200, metadata=metadata.get(file.suffix.lower()))
-        except OSError as error:
-            raise UserError(f"{file} cannot be written ({error.strerror})") from None
+        write_figure(figure, file, metadata.get(file.suffix.lower()))
+
+
+def write_figure(
+    figure: Figure, path: Path, metadata: dict[str, str | None] | None = None, dpi: int = 200
+) -> None:
+    """Write a figure to a file. Raises `UserError` if the file cannot be written."""
+    try:
+        figure.savefig(path, dpi=dpi, metadata=metadata)
+    except OSError as error:
+        raise UserError(f"{path} cannot be written ({error.strerror})") from None
 
 
 def _caption(collected: Collected, plot_data: PlotData, kind: FigureKind) -> str:

@@ -71,7 +71,11 @@ class Finals(TableKind):
         name = collected.experiment
         tables = list(_tables(name, rows, shown, metrics))
         if ranks:
-            tables.append(_rank_table(name, ranks))
+            header = [f"{METRICS[key].title}, {x.data_sets} sets" for key, x in ranks.items()]
+            texts = [{rank.method: rank.text for rank in x.by_method} for x in ranks.values()]
+            table_rows = [[method, *(text[method] for text in texts)] for method in texts[0]]
+            about = tuple(_about_ranks(ranks))
+            tables.append(Table(columns(["average rank"], header), table_rows, name, about))
         return BuiltTable(
             name,
             tuple(tables),
@@ -85,14 +89,6 @@ class Finals(TableKind):
                 "average_ranks": {metric: value.to_json() for metric, value in ranks.items()},
             },
         )
-
-
-def build_table(collected: Collected, backends: tuple[str, ...] = ()) -> BuiltTable:
-    """Return the default table of an experiment.
-
-    `backends` are the titles of backends that a terminal shows. Empty shows the reference backend.
-    """
-    return Finals().build(collected, backends)
 
 
 def _columns(
@@ -185,14 +181,6 @@ def _tables(
         yield Table(
             [*head.values(), *middle, *tail.values()], values, f"{experiment}, {task}", grouped=True
         )
-
-
-def _rank_table(experiment: str, ranks: Mapping[str, Ranks]) -> Table:
-    """Return one row per method with its average rank in each metric."""
-    header = [f"{METRICS[name].title}, {value.data_sets} sets" for name, value in ranks.items()]
-    by_metric = [{rank.method: rank.text for rank in x.by_method} for x in ranks.values()]
-    rows = [[method, *(texts[method] for texts in by_metric)] for method in by_metric[0]]
-    return Table(columns(["average rank"], header), rows, experiment, tuple(_about_ranks(ranks)))
 
 
 def _about_ranks(ranks: Mapping[str, Ranks]) -> Iterator[str]:

@@ -61,7 +61,11 @@ def collect(
     if results.is_file():
         raise UserError(f"{results} is a file; name a folder of records with --results")
     if cells is None:
-        records, notes = _without_outdated(*_readable(records_in(results, experiment.name)))
+        records, notes = _readable(records_in(results, experiment.name))
+        reasons = [outdated_reason(record) for record in records]
+        records = [x for x, why in zip(records, reasons, strict=True) if not why]
+        counts = Counter(filter(None, reasons))
+        notes += [f"{count} records left out: {why}" for why, count in counts.items()]
         missing = 0
     else:
         identities = [identify(cell) for cell in cells]
@@ -70,7 +74,12 @@ def collect(
         missing = len(cells) - len(records)
         if missing:
             notes.append(f"{missing} of {len(cells)} cells have not run")
-    records = _select_backends(records, backends)
+    if backends and records:
+        available = {name for record in records for name in _names(record)}
+        for name in backends:
+            if name not in available:
+                raise unknown("backend in these records", name, available)
+        records = [record for record in records if _names(record) & set(backends)]
     if not records:
         if cells is not None and (others := records_in(results, experiment.name).records):
             backends_run = ", ".join(sorted({record.config.backend.title for record in others}))
@@ -191,30 +200,6 @@ def _order(experiment: Experiment) -> Callable[[Record], tuple[int | str, ...]]:
 
 def _position(names: Sequence[str], name: str) -> tuple[int, str]:
     return (names.index(name) if name in names else len(names), name)
-
-
-def _without_outdated(
-    records: Iterable[Record], notes: list[str]
-) -> tuple[list[Record], list[str]]:
-    """Return the records that are not outdated, and a note for each reason of the others."""
-    reasons: Counter[str] = Counter()
-    current: list[Record] = []
-    for record in records:
-        if why := outdated_reason(record):
-            reasons[why] += 1
-        else:
-            current.append(record)
-    return current, notes + [f"{count} records left out: {why}" for why, count in reasons.items()]
-
-
-def _select_backends(records: list[Record], names: Sequence[str] | None) -> list[Record]:
-    if not names or not records:
-        return records
-    available = {name for record in records for name in _names(record)}
-    for name in names:
-        if name not in available:
-            raise unknown("backend in these records", name, available)
-    return [record for record in records if _names(record) & set(names)]
 
 
 def _names(record: Record) -> set[str]:

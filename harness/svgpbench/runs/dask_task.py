@@ -104,7 +104,13 @@ def _refusal(task: CellTask) -> Answer | None:
 
 def _run_in_fresh_worker(task: CellTask) -> Answer:
     config, stop = task.request.config, Cancelled()
-    limits = CellLimits(task.timeout, task.memory or _share_of_memory())
+    memory = task.memory
+    if not memory:  # an equal share of what this Dask worker has, for each of its threads
+        dask_worker: Any = get_worker()
+        limit = dask_worker.memory_manager.memory_limit
+        available = min(job_memory(1), float(limit)) if limit else job_memory(1)
+        memory = available / float(dask_worker.state.nthreads)
+    limits = CellLimits(task.timeout, memory)
     with reserved_cores(config.threads, config.measures, stop) as cores:
         worker = WorkerProcess(WorkerKind.for_cell(config), cores, task.target)
         try:
@@ -112,14 +118,6 @@ def _run_in_fresh_worker(task: CellTask) -> Answer:
         finally:
             worker.close()
     return answer.model_copy(update={"environment": worker.environment})
-
-
-def _share_of_memory() -> float:
-    """Return the bytes that each thread of this Dask worker may use."""
-    worker: Any = get_worker()
-    limit = worker.memory_manager.memory_limit
-    available = job_memory(1)
-    return (available if not limit else min(available, float(limit))) / float(worker.state.nthreads)
 
 
 @contextmanager

@@ -86,7 +86,11 @@ def verify(
     fresh = run_again([record.config for record in current])
     different = [r for r in current if verdict_on(r, fresh[r.cell_id]).kind == "different"]
     replica_configs = {
-        r.cell_id: [_replica(r.config, size) for size in PERTURBATIONS] for r in different
+        r.cell_id: [
+            r.config.model_copy(update={"perturbation": r.config.perturbation + size})
+            for size in PERTURBATIONS
+        ]
+        for r in different
     }
     replicas = run_again([cell for cells in replica_configs.values() for cell in cells])
     for record in current:
@@ -120,7 +124,3 @@ def verdict_on(record: Record, fresh: Record, replicas: Sequence[Record] = ()) -
     spread = max((difference(comparable, replica) for replica in finished), default=np.nan)
     kind: Kind = "chaotic" if gap <= MARGIN * spread else "different"
     return Verdict(record, kind, gap, spread, newer=newer)
-
-
-def _replica(config: CellConfig, size: float) -> CellConfig:
-    return config.model_copy(update={"perturbation": config.perturbation + size})

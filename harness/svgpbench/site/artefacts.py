@@ -14,9 +14,7 @@ from svgpbench.papers.evidence.records import ComputedFrame
 from svgpbench.papers.grading import Judged
 from svgpbench.papers.reproduction import (
     WrittenArtefact,
-    WrittenFigure,
     WrittenFiles,
-    WrittenTable,
     all_of,
     computed_artefacts,
     plan,
@@ -101,7 +99,7 @@ def _artefact_facts(
     site: Path,
     downloads: Downloads,
 ) -> ArtefactFacts:
-    """Return the entry of an artefact. Writes its measured times if it has any."""
+    """Return the entry of an artefact. Writes its measured times, and moves its files to the downloads."""
     output: WrittenArtefact | WrittenFiles = written or WrittenFiles()
     state = _state(artefact, written)
     if written is None and artefact.timing:
@@ -116,9 +114,25 @@ def _artefact_facts(
         commands.append(f"svgpbench reproduce {paper.name}/{artefact.id}")
         if output.files and not artefact.computed:
             commands.append(f"{commands[0]} --from-records --results {results}")
-    pictures = tuple(_figure_facts(figure, site, downloads, links) for figure in output.figures)
-    tables = tuple(_table_facts(table, downloads) for table in output.tables)
-    return ArtefactFacts(artefact, pictures, tables, state, tuple(commands), links)
+    pictures = []
+    for figure in output.figures:
+        name, files = figure.name, []
+        if figure.pdf:
+            files.append(downloads.move(figure.pdf, "PDF", f"figure {name}"))
+        if figure.numbers:
+            files.append(downloads.move(figure.numbers, "numbers", f"numbers of figure {name}"))
+        files += [*_code(figure.module, downloads), *links]
+        png = figure.png.relative_to(site).as_posix()
+        pictures.append(FigureFacts(name, png, figure.caption, tuple(files)))
+    tables = []
+    for table in output.tables:
+        files = [
+            downloads.move(table.csv, "CSV", f"table {table.name}"),
+            downloads.move(table.latex, "LaTeX", f"table {table.name}"),
+            *_code(table.module, downloads),
+        ]
+        tables.append(TableFacts(table.name, table.tables, table.notes, tuple(files)))
+    return ArtefactFacts(artefact, tuple(pictures), tuple(tables), state, tuple(commands), links)
 
 
 def _state(artefact: Artefact, written: WrittenArtefact | None) -> str:
@@ -137,29 +151,6 @@ def _state(artefact: Artefact, written: WrittenArtefact | None) -> str:
     if artefact.learning:
         return f"its claims rest on runs of `svgpbench learn --plan {artefact.learning}`"
     return "; ".join(["no experiment makes it", *filter(None, [artefact.missing])])
-
-
-def _figure_facts(
-    figure: WrittenFigure, site: Path, downloads: Downloads, data: Sequence[Link]
-) -> FigureFacts:
-    """Move the PDF and the numbers of a figure to the downloads, and return it with its links."""
-    name = figure.name
-    links = [downloads.move(figure.pdf, "PDF", f"figure {name}")] if figure.pdf else []
-    if figure.numbers:
-        links.append(downloads.move(figure.numbers, "numbers", f"numbers of figure {name}"))
-    links += [*_code(figure.module, downloads), *data]
-    return FigureFacts(name, figure.png.relative_to(site).as_posix(), figure.caption, tuple(links))
-
-
-def _table_facts(table: WrittenTable, downloads: Downloads) -> TableFacts:
-    """Move the files of a table to the downloads, and return it with its links."""
-    description = f"table {table.name}"
-    links = [
-        downloads.move(table.csv, "CSV", description),
-        downloads.move(table.latex, "LaTeX", description),
-        *_code(table.module, downloads),
-    ]
-    return TableFacts(table.name, table.tables, table.notes, tuple(links))
 
 
 def _code(module: str, downloads: Downloads) -> Iterator[Link]:

@@ -50,7 +50,13 @@ def method_facts(fields: Sequence[Field]) -> list[MethodFacts]:
 def _facts(name: str, cls: type[AnyMethod], fields: Sequence[Field]) -> MethodFacts:
     method = cls()
     refused = refusals(method)
-    size = _size(method)
+    # sizes at which one term of each cost dominates, as far as the method allows
+    gamma = 512 if method.basis == "decoupled" else None
+    size = Size(n=100_000, M=256, D=8, b=1024, gamma=gamma)
+    if method.basis == "data":
+        size = Size(n=2000, M=1, D=8)
+    elif method.collapsed:
+        size = Size(n=100_000, M=256, D=8)
     summaries = [
         summary
         for field in fields
@@ -75,16 +81,6 @@ def _facts(name: str, cls: type[AnyMethod], fields: Sequence[Field]) -> MethodFa
         ", ".join(f"{LETTERS[x]} = {getattr(size, x)}" for x in _size_names(size)),
         tuple(summaries),
     )
-
-
-def _size(method: AnyMethod) -> Size:
-    """Return sizes at which one term of each cost dominates, as far as the method allows."""
-    if method.basis == "data":
-        return Size(n=2000, M=1, D=8)
-    gamma = 512 if method.basis == "decoupled" else None
-    if method.collapsed:
-        return Size(n=100_000, M=256, D=8)
-    return Size(n=100_000, M=256, D=8, b=1024, gamma=gamma)
 
 
 def _size_names(size: Size) -> list[str]:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from svgpbench.benchmarks.scaling.laws import FittedExponent, exponents_of
 from svgpbench.benchmarks.scaling.measure import ScalingReport, title_of
 from svgpbench.errors import UserError
-from svgpbench.output.figure import check_figure_path
+from svgpbench.output.figure import check_figure_path, write_figure
 from svgpbench.output.palette import OTHER_STYLES, LineStyle
 from svgpbench.output.panel import STYLE, grid, legend, plain_powers
 
@@ -42,10 +42,7 @@ def draw_scaling(report: ScalingReport, path: Path) -> str:
         for panel, axis in zip(panels[-1], axes, strict=True):
             panel.set_xlabel(axis)
         legend(figure, {"measured": MEASURED, "slope of counted FLOPs": COUNTED})
-        try:
-            figure.savefig(path, dpi=200)
-        except OSError as error:
-            raise UserError(f"{path} cannot be written ({error.strerror})") from None
+        write_figure(figure, path)
     settings = report.speed.settings
     return (
         f"{settings['method']} on {settings['backend']}, {report.centre.likelihood}: median and quartiles of "

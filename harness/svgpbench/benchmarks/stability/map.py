@@ -10,7 +10,6 @@ from svgpbench.benchmarks.records import LABELS, Status
 from svgpbench.benchmarks.stability.libraries import title
 from svgpbench.benchmarks.stability.plan import AxisPoint, StabilityCell, StabilityPlan
 from svgpbench.benchmarks.stability.records import StabilityRecord
-from svgpbench.errors import UserError
 from svgpbench.output.table import Column, Table
 
 AXES = {"rate": "rate γ", "dtype": "dtype", "jitter": "jitter", "inducing": "M"}
@@ -85,6 +84,8 @@ def draw_map(
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
+    from svgpbench.output.figure import write_figure
+
     methods = {problem: names for problem in plan.problems if (names := rows(ended, problem))}
     heights = [len(names) for names in methods.values()]
     width, height = 0.72 * len(list(columns(plan))) + 2.2, 0.42 * sum(heights) + 1.1 * len(methods)
@@ -104,10 +105,7 @@ def draw_map(
     figure.legend(
         handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8
     )
-    try:
-        figure.savefig(out, dpi=150, metadata={"Software": None} if out.suffix == ".png" else None)
-    except OSError as error:
-        raise UserError(f"{out} cannot be written ({error.strerror})") from None
+    write_figure(figure, out, {"Software": None} if out.suffix == ".png" else None, dpi=150)
 
 
 def _draw_rows(ax: Any, plan: StabilityPlan, grid: list[list[StabilityRecord | None]]) -> None:

@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns
 from svgpbench.benchmarks.time_to_target.plan import LearningPlan, Race
-from svgpbench.errors import UserError
+from svgpbench.output.figure import write_figure
 from svgpbench.output.palette import METHOD_STYLES, OTHER_STYLES, LineStyle
 from svgpbench.output.panel import STYLE, finish, legend
 
@@ -47,10 +47,7 @@ def draw_learning(
         for ax in panels[-1]:
             ax.set_xlabel("seconds of training")
         legend(figure, styles)
-        try:
-            figure.savefig(out, dpi=200)
-        except OSError as error:
-            raise UserError(f"{out} cannot be written ({error.strerror})") from None
+        write_figure(figure, out)
 
 
 def _draw(

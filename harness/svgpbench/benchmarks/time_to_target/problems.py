@@ -82,6 +82,11 @@ def prepare_race(plan: LearningPlan, name: str, seed: int) -> PreparedProblem:
     ready, model, theta = start_of(name, race, race.inducing, plan.checked_rows, seed)
     X, y, likelihood = np.asarray(ready.X_train), np.asarray(ready.y_train), model.likelihood
     new = np.random.default_rng(0).permutation(len(ready.y_test))[: plan.test_rows]
+    bases: Arrays = {}
+    if race.two_bases is not None:  # random rows, of which the bases share none
+        gamma, beta = race.two_bases
+        inducing = InducingConfig(count=beta, gamma=gamma, init="random")
+        bases = dict(zip(("gamma", "beta"), initial_bases(X, inducing, seed), strict=True))
     rng = Stream.TIME_TO_TARGET.generator(seed)
     noise = rng.standard_normal(
         (1 + SETS * bool(likelihood.samples), likelihood.samples, model.latents)
@@ -94,7 +99,7 @@ def prepare_race(plan: LearningPlan, name: str, seed: int) -> PreparedProblem:
             "X": X,
             "y": y,
             "Z": X[: race.inducing] if race.first_rows else theta.inducing,
-            **_two_bases(race, X, seed),
+            **bases,
             "variance": theta.kernel.variance[0],
             "lengthscales": theta.kernel.lengthscales[0],
             "noise_variance": getattr(theta.likelihood, "noise_variance", 0.0),
@@ -113,15 +118,6 @@ def prepare_race(plan: LearningPlan, name: str, seed: int) -> PreparedProblem:
             np.random.default_rng(2).standard_normal((JUDGED_DRAWS, model.latents)),
         ),
     )
-
-
-def _two_bases(race: Race, X: Floats, seed: int) -> Arrays:
-    """Draw two bases of random rows that share no row. Empty if the plan has no such sizes."""
-    if race.two_bases is None:
-        return {}
-    gamma, beta = race.two_bases
-    bases = initial_bases(X, InducingConfig(count=beta, gamma=gamma, init="random"), seed)
-    return dict(zip(("gamma", "beta"), bases, strict=True))
 
 
 def _check_supported(name: str, race: Race) -> None:

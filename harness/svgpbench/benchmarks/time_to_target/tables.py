@@ -58,8 +58,12 @@ def target_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) ->
         for target in race.targets:
             seconds, peer = seconds_to(entry, target), fastest_peer(entries, target)
             iterations = median(iterations_to(entry, target))
+            text = _seconds(median(seconds), race.seconds)
+            if len(seconds) > 1:
+                ends = (_seconds(end(seconds), race.seconds) for end in (min, max))
+                text += f" ({'–'.join(ends)})"
             row += [
-                _with_spread(seconds, race.seconds),
+                text,
                 f"{iterations:.0f}" if math.isfinite(iterations) else None,
                 ratio(peer, median(seconds), race.seconds),
             ]
@@ -95,14 +99,6 @@ def _ends(entry: ContestantRuns) -> list[str | float | None]:
         median([x.elbo for x in lasts]) if lasts else None,
         f"{len(lasts)} of {len(entry.trained)}",
     ]
-
-
-def _with_spread(seconds: Sequence[float], budget: float) -> str:
-    """Format the median with the least and most, or the only value."""
-    if len(seconds) == 1:
-        return _seconds(seconds[0], budget)
-    ends = f"{_seconds(min(seconds), budget)}–{_seconds(max(seconds), budget)}"
-    return f"{_seconds(median(seconds), budget)} ({ends})"
 
 
 def _seconds(value: float, budget: float) -> str:

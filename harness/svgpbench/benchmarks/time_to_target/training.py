@@ -7,7 +7,6 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,17 +51,16 @@ class PlanTrainer:
     def __enter__(self) -> PlanTrainer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
 
     def run(self, run: Run) -> TrainingRecord:
         """Train once and return the record. Raises `UserError` if the problem cannot be made."""
-        race = self._prepared(run.problem, run.seed)
+        if self._ready is None or self._ready[:2] != (run.problem, run.seed):
+            prepared = prepare_race(self.plan, run.problem, run.seed)
+            save_arrays(prepared.arrays, self._file("problem"))
+            self._ready = (run.problem, run.seed, prepared)
+        race = self._ready[2]
         save_arrays(race.run_arrays(run.rates, run.search), self._file("run"))
         outcome: dict[str, Any] = {"status": "ok"}
         evaluations: list[Look] = []
@@ -109,14 +107,6 @@ class PlanTrainer:
             with np.load(into, allow_pickle=False) as predicted:
                 nlpd = race.judge.nlpd(predicted)
         return Look(totals["seconds"], totals["iterations"], elbo, nlpd)
-
-    def _prepared(self, problem: str, seed: int) -> PreparedProblem:
-        """Return the problem at a seed, after writing its file unless the last run used the same."""
-        if self._ready is None or self._ready[:2] != (problem, seed):
-            prepared = prepare_race(self.plan, problem, seed)
-            save_arrays(prepared.arrays, self._file("problem"))
-            self._ready = (problem, seed, prepared)
-        return self._ready[2]
 
     def _file(self, name: str) -> Path:
         return Path(self._folder.name) / f"{name}.npz"

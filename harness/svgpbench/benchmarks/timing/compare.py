@@ -109,7 +109,13 @@ def run_speed(
                     )
                     for name, located in peers.items()
                 ]
-                dead = _wait(processes, report.environment)
+                dead: dict[str, str] = {}  # reasons of the processes that did not start
+                for process in processes:
+                    try:
+                        process.wait_until_ready()
+                        report.environment[process.name] = process.environment
+                    except ProcessFailed as failure:
+                        dead[process.name] = str(failure)
                 for step in steps:
                     cells = [
                         (process, cell)
@@ -155,18 +161,6 @@ def _cells(
         TimedCell(problem, step, source, title, method.family, False, alone=method.alone)
         for title, method in timed.items()
     ]
-
-
-def _wait(processes: Sequence[TimedProcess], environment: dict[str, Any]) -> dict[str, str]:
-    """Wait for all processes, and return the reason of each that did not start."""
-    dead = {}
-    for process in processes:
-        try:
-            process.wait_until_ready()
-            environment[process.name] = process.environment
-        except ProcessFailed as failure:
-            dead[process.name] = str(failure)
-    return dead
 
 
 def time_step(

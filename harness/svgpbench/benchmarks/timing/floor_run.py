@@ -8,8 +8,7 @@ fastest step are kept, because noise only slows.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +47,25 @@ def add_floor(report: SpeedReport, on_progress: Callable[[str], None] = lambda t
     problems = list(dict.fromkeys(cell.problem for cell in cells))
     for problem in problems:
         arrays = make_problem(problem)
-        for cell in cells:
-            if cell.problem == problem:
-                _count(report, cell, arrays)
+        for cell in (cell for cell in cells if cell.problem == problem):
+            try:
+                cell.work = work_of(arrays, cell.method, cell.step)
+            except (UserError, NotImplementedError) as error:
+                # the method needs numbers, and there are only shapes
+                report.without_floor[f"{cell.problem} {cell.step} {cell.method}"] = str(error)
+    threads = report.settings["threads"]
     try:
         for source in [BLAS, *sources] if cells else []:
             on_progress(f"floor: {source}")
+            backend, device = (source, report.settings["device"])
+            if source == BLAS:
+                backend, device = "numpy", "cpu"
             try:
-                with _process(report, source) as process:
+                with (
+                    timing_cores(threads) as cores,
+                    TimedProcess.of_backend(backend, device, threads, cores) as process,
+                ):
+                    process.wait_until_ready()
                     for problem in problems:
                         rates = _rates(process, source, make_problem(problem), report.settings)
                         report.rates.setdefault(problem, {})[source] = rates
@@ -64,28 +74,6 @@ def add_floor(report: SpeedReport, on_progress: Callable[[str], None] = lambda t
                 report.without_floor[source] = str(failure)
     except KeyboardInterrupt:
         report.interrupted = True
-
-
-def _count(report: SpeedReport, cell: TimedCell, problem: TimedProblem) -> None:
-    """Count the work of a cell, or report why it cannot be counted."""
-    try:
-        cell.work = work_of(problem, cell.method, cell.step)
-    except (UserError, NotImplementedError) as error:
-        # the method needs numbers, and there are only shapes
-        report.without_floor[f"{cell.problem} {cell.step} {cell.method}"] = str(error)
-
-
-@contextmanager
-def _process(report: SpeedReport, source: str) -> Iterator[TimedProcess]:
-    """Yield a new pinned process of a source, once it has started."""
-    threads, device = report.settings["threads"], report.settings["device"]
-    backend, device = ("numpy", "cpu") if source == BLAS else (source, device)
-    with (
-        timing_cores(threads) as cores,
-        TimedProcess.of_backend(backend, device, threads, cores) as process,
-    ):
-        process.wait_until_ready()
-        yield process
 
 
 def _rates(
@@ -118,17 +106,13 @@ def _add_dispatch(process: TimedProcess, cells: Sequence[TimedCell]) -> None:
             if key not in seconds:
                 path = Path(folder) / f"{tiny}.npz"
                 save_problem(make_problem(tiny), path)
-                seconds[key] = _fastest(process, path, cell)
+                request = {"problem": str(path), "method": cell.method, "step": cell.step}
+                try:
+                    answer = process.ask({"do": "prepare", **request})
+                    seconds[key] = float(answer["call_s"]) / STEPS[cell.step]
+                except ProcessFailed:
+                    seconds[key] = None  # its dispatch then counts as rest
             cell.dispatch_s = seconds[key]
-
-
-def _fastest(process: TimedProcess, path: Path, cell: TimedCell) -> float | None:
-    """Return the seconds of the fastest step of a cell on a problem, or None if it fails."""
-    request = {"do": "prepare", "problem": str(path), "method": cell.method, "step": cell.step}
-    try:
-        return float(process.ask(request)["call_s"]) / STEPS[cell.step]
-    except ProcessFailed:
-        return None  # its dispatch then counts as rest
 
 
 def tiny_problem(name: str) -> str | None:

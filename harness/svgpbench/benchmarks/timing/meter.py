@@ -57,22 +57,15 @@ class Meter:
 
     def read(self) -> Reading:
         """Read the counters."""
-        return Reading(time.perf_counter(), self._busy_seconds(), self._worker_seconds())
-
-    def _busy_seconds(self) -> float:
-        total = 0.0
+        wall, busy, worker = time.perf_counter(), 0.0, 0.0
         for core, times in enumerate(psutil.cpu_times(percpu=True)):
             if not self._cores or core in self._cores:
                 named = times._asdict()  # `guest` times are counted in `user` and `nice`
                 counted = ("user", "nice", "system", "irq", "softirq", "steal")
-                total += sum(named.get(kind, 0.0) for kind in counted)
-        return total
-
-    def _worker_seconds(self) -> float:
-        total = 0.0
+                busy += sum(named.get(kind, 0.0) for kind in counted)
         with suppress(psutil.NoSuchProcess):
             for process in (self._process, *self._process.children(recursive=True)):
                 with suppress(psutil.NoSuchProcess):
-                    times = process.cpu_times()
-                    total += times.user + times.system
-        return total
+                    used = process.cpu_times()
+                    worker += used.user + used.system
+        return Reading(wall, busy, worker)

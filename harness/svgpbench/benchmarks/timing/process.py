@@ -7,17 +7,16 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from svgpbench.benchmarks.timing.meter import Load, Meter, between
 from svgpbench.benchmarks.timing.peers import SERVE
+from svgpbench.benchmarks.timing.peers.environments import NOT_INHERITED
 from svgpbench.runs.line_process import Died, LineProcess
 from svgpbench.runs.worker_setup import worker_environment
 
 LIMIT_S = 600.0  # XLA may compile for minutes
 STDERR_TAIL = 4000
-NOT_FOR_PEERS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
 
 
 class ProcessFailed(Exception):  # noqa: N818 - a cell's outcome, reported and not raised further
@@ -81,7 +80,7 @@ class TimedProcess:
         Another Python than this one inherits no Python variable. No module is imported from the
         script's folder.
         """
-        removed = () if str(python) == sys.executable else NOT_FOR_PEERS
+        removed = () if str(python) == sys.executable else NOT_INHERITED
         inherited = {k: v for k, v in os.environ.items() if k not in removed}
         # not -P, which a peer's older Python may not know
         environment = inherited | worker_environment(device, threads) | {"PYTHONSAFEPATH": "1"}
@@ -90,12 +89,7 @@ class TimedProcess:
     def __enter__(self) -> TimedProcess:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def wait_until_ready(self, limit_s: float = LIMIT_S) -> None:

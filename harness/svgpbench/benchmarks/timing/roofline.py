@@ -19,7 +19,7 @@ from svgpbench.benchmarks.timing import SpeedReport
 from svgpbench.benchmarks.timing.rates import Rates, best_of
 from svgpbench.benchmarks.timing.report import TimedCell
 from svgpbench.errors import UserError
-from svgpbench.output.figure import check_figure_path
+from svgpbench.output.figure import check_figure_path, write_figure
 from svgpbench.output.palette import line_styles
 from svgpbench.output.panel import STYLE, grid, legend_of, plain_powers
 
@@ -79,10 +79,7 @@ def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> str:
             for who, colour in colours.items()
         ]
         legend_of(figure, handles)
-        try:
-            figure.savefig(path, dpi=200)
-        except OSError as error:
-            raise UserError(f"{path} cannot be written ({error.strerror})") from None
+        write_figure(figure, path)
     return CAPTION
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from svgpbench.benchmarks.timing.rates import Rates, best_of
 from svgpbench.benchmarks.timing.report import SpeedReport
-from svgpbench.benchmarks.timing.rounds import OrderStatistics
 from svgpbench.output.number_formats import milliseconds
 from svgpbench.output.table import Column, Styled, Table, number
 
@@ -43,14 +42,9 @@ def times_table(report: SpeedReport) -> Table:
         number("quartiles", lambda x: f"{milliseconds(x.q1)}–{milliseconds(x.q3)}"),
         number("first call", ".2f", "s"),
         number("rounds"),
-        *(number(f"× {peer}", _ratio) for peer in peers),
+        *(number(f"× {p}", lambda x: f"{x.median:.2f} ({x.q1:.2f}–{x.q3:.2f})") for p in peers),
     )
     return Table(columns, rows, "Milliseconds a step")
-
-
-def _ratio(ratio: OrderStatistics) -> str:
-    """Format a ratio with its quartiles."""
-    return f"{ratio.median:.2f} ({ratio.q1:.2f}–{ratio.q3:.2f})"
 
 
 def floor_table(report: SpeedReport) -> Table:

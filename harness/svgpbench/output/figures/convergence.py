@@ -59,8 +59,12 @@ class Convergence(FigureKind):
                 recorded = traces.groupby("method", sort=False)[metric.name].count()
                 without = [str(method) for method in recorded.index[recorded == 0]]
                 lines = curves(traces[~traces["method"].isin(without)], metric.name, dead, self.x)
-                shown = self._limits(lines, metric)
-                arrows = self._depth_of(metric) is None
+                shown = limits(lines, metric.better)
+                depth = self.depth if metric.better == "higher" else None
+                bests = [float(line.mean.max()) for line in lines if len(line.mean)]
+                if depth is not None and bests:
+                    shown = max(bests) - depth, max(bests) + 0.06 * depth
+                arrows = depth is None
                 _draw_panel(panel, lines, plot_data.styles, metric, without, shown, arrows=arrows)
                 if self.scale == "log":
                     logarithmic(panel)
@@ -73,20 +77,6 @@ class Convergence(FigureKind):
         figure.align_ylabels(list(axes[:, 0]))
         legend(figure, plot_data.styles)
         return figure
-
-    def _limits(self, lines: Sequence[Curve], metric: Metric) -> tuple[float, float]:
-        """Return the limits of the vertical axis.
-
-        With `depth`, and for a metric that is better when higher, they are set from the best mean.
-        """
-        bests = [float(line.mean.max()) for line in lines if len(line.mean)]
-        depth = self._depth_of(metric)
-        if depth is None or not bests:
-            return limits(lines, metric.better)
-        return max(bests) - depth, max(bests) + 0.06 * depth
-
-    def _depth_of(self, metric: Metric) -> float | None:
-        return self.depth if metric.better == "higher" else None
 
     def _x_label(self, plot_data: PlotData) -> str:
         if self.x == "seconds":

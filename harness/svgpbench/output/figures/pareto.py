@@ -80,15 +80,19 @@ class Pareto(FigureKind):
         marks = dict(zip(plot_data.styles, MARKERS * len(plot_data.styles), strict=False))
         for row, cost in enumerate(self.costs):
             marked = points(plot_data.with_replicas, spent, self.metric, cost)
-            unit, x_label = _unit(marked, cost)
-            if not unit:
+            costs = [point.cost for point in marked if not math.isnan(point.cost)]
+            if not costs:
                 raise plot_data.none_of(COSTS[cost])
-            marked = [replace(point, cost=point.cost / unit) for point in marked]
+            power = 0  # of 1000, in which the axis counts
+            if cost == "flops":
+                power = max(0, math.floor(math.log10(float(np.median(costs))) / 3))
+                power = min(power, len(PREFIXES) - 1)
+            marked = [replace(point, cost=point.cost / 1000.0**power) for point in marked]
             for column, name in enumerate(plot_data.data):
                 panel = axes[row][column]
                 of_data = [point for point in marked if point.data == name]
                 self._draw_panel(panel, of_data, plot_data.styles, marks, metric)
-                panel.set_xlabel(x_label)
+                panel.set_xlabel(f"{PREFIXES[power]}{COSTS[cost]}")
                 if not row:
                     panel.set_title(
                         title_of(name, plot_data.finals[plot_data.finals["data"] == name])
@@ -189,16 +193,6 @@ class Pareto(FigureKind):
             *(f"{note[0].upper()}{note[1:]}." for note in notes),
             *times,
         )
-
-
-def _unit(marked: Sequence[Point], cost: Cost) -> tuple[float, str]:
-    """Return the divisor of the costs (0 if there are no costs), and the label of the axis."""
-    costs = [point.cost for point in marked if not math.isnan(point.cost)]
-    if cost == "seconds" or not costs:
-        return float(bool(costs)), COSTS[cost]
-    power = max(0, math.floor(math.log10(float(np.median(costs))) / 3))
-    power = min(power, len(PREFIXES) - 1)
-    return 1000.0**power, f"{PREFIXES[power]}{COSTS[cost]}"
 
 
 def _draw_front(panel: Axes, shown: Sequence[Point], metric: Metric) -> None:

@@ -70,7 +70,13 @@ def climb(
             f"likelihood {model.likelihood.name!r} has steps that are no sums over rows; "
             "use one that is log-concave and does not sample"
         )
-    units = _units(workers.total(moments, shards, (columns,), merged), model)
+    total_moments: Moments = workers.total(moments, shards, (columns,), merged)
+    spread = np.sqrt(total_moments.squares / total_moments.rows)
+    constant = spread <= 1e-12 * np.maximum(1.0, np.abs(total_moments.mean))
+    centre, scale = total_moments.mean.copy(), np.where(constant, 1.0, spread)
+    if model.likelihood.support != "real":  # targets that are not real-valued are not scaled
+        centre[-1], scale[-1] = 0.0, 1.0
+    units = Units(centre, scale)
     theta = _start(shards[0], columns, units, model, kernel, inducing, seed)
     work = Work(model, columns, units, backend, EVALUATION_ROWS)
     rows = sum(shard.rows for shard in shards)
@@ -86,16 +92,6 @@ def climb(
         if iteration < iterations:
             state = tree_map(lambda a, b: (1.0 - rate) * a + rate * b, state, total.sites)
     return ShardedRun(theta, state, units, rows, tuple(steps))
-
-
-def _units(moments_of_rows: Moments, model: Model) -> Units:
-    """Return standard units; targets that are not real-valued are not scaled."""
-    spread = np.sqrt(moments_of_rows.squares / moments_of_rows.rows)
-    constant = spread <= 1e-12 * np.maximum(1.0, np.abs(moments_of_rows.mean))
-    centre, scale = moments_of_rows.mean.copy(), np.where(constant, 1.0, spread)
-    if model.likelihood.support != "real":
-        centre[-1], scale[-1] = 0.0, 1.0
-    return Units(centre, scale)
 
 
 def _start(
