@@ -260,7 +260,7 @@ def field_of(
     complete = {data for data, methods in ran.items() if field <= methods}
     field_cases = [case for case in cases if case.data in complete]
     costs, notes = costs_of(
-        r for r in records if not r.config.is_replica and r.config.data.title in complete
+        r for r in records if r.config.perturbation == 0 and r.config.data.title in complete
     )
     if out := [str(name) for name in frame["method"].unique() if name not in field]:
         notes.append(f"not on every near data set, and left out: {', '.join(out)}")

@@ -110,25 +110,26 @@ def collected_in(results: Path) -> tuple[list[Collected], list[str]]:
         raise UserError(f"{results}: there is no such folder; name one of records with --results")
     collected: list[Collected] = []
     left_out: list[str] = []
-    shipped = shipped_experiments()
     for name in experiments(results):
-        stored = [] if name in shipped else records_in(results, name).records
-        if name not in shipped and not stored:
+        if name not in shipped_experiments() and not records_in(results, name).stored:
             continue  # a folder of something else
         try:
-            if name in shipped:
-                collected.append(collect(results, load_experiment(name)))
-                continue
-            records = [record for record in stored if not outdated_reason(record)]
-            if not records:
-                raise UserError("none of its records is current")
-            refuse_mixture(records)
-            collected.append(Collected(name, tuple(records), 0, ()))
+            collected.append(_collect_by_name(results, name))
         except UnreadableFileError:
             raise
         except UserError as error:
             left_out.append(f"{name} is left out: {error}")
     return collected, left_out
+
+
+def _collect_by_name(results: Path, name: str) -> Collected:
+    if name in shipped_experiments():
+        return collect(results, load_experiment(name))
+    records = [r for r in records_in(results, name).records if not outdated_reason(r)]
+    if not records:
+        raise UserError("none of its records is current")
+    refuse_mixture(records)
+    return Collected(name, tuple(records), 0, ())
 
 
 def _relabelled(records: Iterable[Record], cells: Iterable[CellIdentity]) -> list[Record]:
