@@ -13,6 +13,7 @@ import pandas as pd
 
 from svgpbench.errors import UserError
 from svgpbench.experiments import Selection, TableEntry, load_experiment, resolve
+from svgpbench.experiments.validation import checked_cells
 from svgpbench.output.figure_and_table_types import TableKind, entries_of, kind_of
 from svgpbench.papers import load_paper, paper_folders
 from svgpbench.papers.judged_claims import judged_claims
@@ -32,7 +33,6 @@ from svgpbench.results.collect import collect
 from svgpbench.results.frames import final_frame, trace_frame
 from svgpbench.results.records import Record
 from svgpbench.results.unsettled import unsettled
-from svgpbench.runs.planned import checked_cells
 from svgpbench.runs.pool import run_cells
 
 __all__ = [

@@ -36,6 +36,14 @@ class NoAutodiffError(UserError):
         )
 
 
+def refuse_unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Raise the error of `unknown` for the first of the names that is not known."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise unknown(kind, name, known)
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     """Return the error for an unknown name, with the nearest known name and up to 30 known names."""
     names = sorted(known)

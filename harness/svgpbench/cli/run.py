@@ -30,8 +30,8 @@ from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, Selection, load_experiment
 from svgpbench.experiments.resolve import DEFAULT_PRESET
+from svgpbench.experiments.validation import checked_cells
 from svgpbench.results.records import Record
-from svgpbench.runs.planned import checked_cells
 from svgpbench.training.checkpoints import EVERY_S
 
 MOST_FAILURES_SHOWN = 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,9 +34,13 @@ class Sides:
     what: str  # text of the heading
     first: Side
     second: Side
-    share: Callable[[Record], dict[str, str]]  # besides experiment, data, split, seed, perturbation
+    shared: tuple[str, ...]  # "method" and "backend", where paired cells agree in these
     same_setup: bool  # whether paired cells should give the same numbers
     notes: tuple[str, ...]
+
+    def share(self, record: Record) -> dict[str, str]:
+        """Return what a cell shares with its partner besides experiment, data, split, seed, perturbation."""
+        return {kind: _titles(record)[kind] for kind in self.shared}
 
 
 def methods_or_backends(
@@ -49,56 +53,39 @@ def methods_or_backends(
     Raises `UserError` if no record has a name, or if one name is a method and the other a backend.
     """
     records = collected.records
-    labels = {_method(record).casefold(): _method(record) for record in records}
-    titles = {record.config.backend.name: _backend(record) for record in records}
+    labels = {
+        record.config.method.title.casefold(): record.config.method.title for record in records
+    }
+    titles = {record.config.backend.name: record.config.backend.title for record in records}
     titles |= {title: title for title in titles.values()}
+    same_setup = False
     if {first.casefold(), second.casefold()} <= labels.keys():
-        sides = [_side(records, _method, labels[name.casefold()]) for name in (first, second)]
+        names = [labels[name.casefold()] for name in (first, second)]
         if not each_backend:
-            backend = reference_backend(final_frame([x for side in sides for x in side.records]))
-            sides = [_side(side.records, _backend, backend, side.name) for side in sides]
-        return _sides(collected, sides, _share_backend, same_setup=False)
-    if {first, second} <= titles.keys():
-        sides = [_side(records, _backend, titles[name]) for name in (first, second)]
-        return _sides(collected, sides, _share_method, same_setup=True)
-    for name in (first, second):
-        if name.casefold() not in labels and name not in titles:
-            names = {*labels.values(), *titles}
-            raise unknown(f"method or backend in records of {collected.experiment}", name, names)
-    raise UserError(f"{first!r} and {second!r}: give two methods or two backends, not one of each")
+            both = [r for name in names for r in records if r.config.method.title == name]
+            backend = reference_backend(final_frame(both))
+            records = tuple(record for record in both if record.config.backend.title == backend)
+    elif {first, second} <= titles.keys():
+        names, same_setup = [titles[name] for name in (first, second)], True
+    else:
+        for name in (first, second):
+            if name.casefold() not in labels and name not in titles:
+                kind = f"method or backend in records of {collected.experiment}"
+                raise unknown(kind, name, {*labels.values(), *titles})
+        raise UserError(
+            f"{first!r} and {second!r}: give two methods or two backends, not one of each"
+        )
+    differing, shared = ("backend", "method") if same_setup else ("method", "backend")
+    one, other = (
+        Side(name, tuple(record for record in records if _titles(record)[differing] == name))
+        for name in names
+    )
+    what = f"{collected.experiment}: {one.name} against {other.name}"
+    return Sides(what, one, other, (shared,), same_setup, collected.notes)
 
 
-def _sides(
-    collected: Collected,
-    sides: Sequence[Side],
-    share: Callable[[Record], dict[str, str]],
-    same_setup: bool,
-) -> Sides:
-    first, second = sides
-    what = f"{collected.experiment}: {first.name} against {second.name}"
-    return Sides(what, first, second, share, same_setup, collected.notes)
-
-
-def _method(record: Record) -> str:
-    return record.config.method.title
-
-
-def _backend(record: Record) -> str:
-    return record.config.backend.title
-
-
-def _share_backend(record: Record) -> dict[str, str]:
-    return {"backend": _backend(record)}
-
-
-def _share_method(record: Record) -> dict[str, str]:
-    return {"method": _method(record)}
-
-
-def _side(
-    records: Iterable[Record], side_of: Callable[[Record], str], value: str, name: str = ""
-) -> Side:
-    return Side(name or value, tuple(record for record in records if side_of(record) == value))
+def _titles(record: Record) -> dict[str, str]:
+    return {"method": record.config.method.title, "backend": record.config.backend.title}
 
 
 def folders(
@@ -126,14 +113,7 @@ def folders(
     side_1, notes_1 = _read(first, experiment, cells, backends)
     side_2, notes_2 = _read(second, experiment, cells, backends)
     what = f"{experiment or 'all experiments'}: {first} against {second}"
-    return Sides(
-        what,
-        side_1,
-        side_2,
-        lambda record: _share_method(record) | _share_backend(record),
-        True,
-        notes_1 + notes_2,
-    )
+    return Sides(what, side_1, side_2, ("method", "backend"), True, notes_1 + notes_2)
 
 
 def _read(
@@ -149,7 +129,8 @@ def _read(
         settings = {_settings(identify(cell).config) for cell in cells}
         records = [record for record in records if _settings(record.config) in settings]
     if backends:
-        records = [r for r in records if {r.config.backend.name, _backend(r)} & set(backends)]
+        wanted = set(backends)
+        records = [r for r in records if {r.config.backend.name, r.config.backend.title} & wanted]
     if not records:
         of_experiment = f" of {experiment}" if experiment else ""
         on_backends = f" on {' or '.join(backends)}" if backends else ""

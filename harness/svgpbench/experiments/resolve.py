@@ -21,7 +21,7 @@ from svgpbench.config import (
     WithOptions,
     data_sets_by_name,
 )
-from svgpbench.errors import UserError, unknown
+from svgpbench.errors import UserError, refuse_unknown, unknown
 from svgpbench.experiments.schema import Experiment, MethodEntry, Preset, Problem, SplitPlan
 from svgpbench.methods import build_method
 from svgpbench.plugins import BACKENDS, find
@@ -212,9 +212,7 @@ def _problems(
     experiment: Experiment, size: Preset, names: Sequence[str]
 ) -> Iterator[tuple[Problem, DataConfig]]:
     by_name = data_sets_by_name(experiment.data_names)
-    for name in names:
-        if name not in by_name:
-            raise unknown(f"data set of {experiment.name}", name, by_name)
+    refuse_unknown(f"data set of {experiment.name}", names, by_name)
     selected = {data for name in names or size.data or by_name for data in by_name[name]}
     for problem in experiment.problems:
         for data in problem.data:

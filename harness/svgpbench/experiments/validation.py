@@ -1,4 +1,4 @@
-"""Checks of all cells before anything runs: names, options, and settings that must fit the data."""
+"""Cells to run, and checks of all before any runs: names, options, settings that must fit the data."""
 
 from __future__ import annotations
 
@@ -8,11 +8,26 @@ from svgpbench.config import CellConfig, KernelConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import build_model, load_data, prepare_data
 from svgpbench.experiments.compatibility import refuse_incompatible
+from svgpbench.experiments.loading import is_file_name
+from svgpbench.experiments.resolve import Selection, resolve
+from svgpbench.experiments.schema import Experiment
 from svgpbench.initialization.inducing_inputs import initialisation
 from svgpbench.kernels.kernels import lengthscale_count
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
 from svgpbench.plugins import check_backend, load_backend
+
+
+def checked_cells(
+    name: str, experiment: Experiment, preset: str | None, selection: Selection | None = None
+) -> list[CellConfig]:
+    """Return the cells to run. Raises `UserError`, with the file's name if it is the user's own."""
+    try:
+        cells = resolve(experiment, preset, selection)
+        check_cells(cells)
+    except UserError as error:
+        raise UserError(f"{name}: {error}" if is_file_name(name) else str(error)) from None
+    return cells
 
 
 def check_cells(cells: Sequence[CellConfig]) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, ValidationError
 
 from svgpbench.config import Strict, data_sets_by_name
-from svgpbench.errors import UserError, unknown
+from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.experiments import ArtefactEntry, Experiment
 from svgpbench.experiments.error_messages import one_line
 from svgpbench.metrics import metric, of_a_trace
@@ -46,20 +46,14 @@ class EntryKeys(Strict):
         """
         records = collected.records
         by_name = data_sets_by_name({r.config.data.title for r in records})
-        _check_names("data set", self.data, by_name)
+        refuse_unknown("data set in these records", self.data, by_name)
         data_sets = {data for name in self.data or by_name for data in by_name[name]}
         records = tuple(r for r in records if r.config.data.title in data_sets)
-        _check_names("method", self.methods, {r.config.method.title for r in records})
+        labels = {r.config.method.title for r in records}
+        refuse_unknown("method in these records", self.methods, labels)
         return tuple(
             r for r in records if not self.methods or r.config.method.title in self.methods
         )
-
-
-def _check_names(what: str, names: Sequence[str], recorded: Collection[str]) -> None:
-    """Raise `UserError` if one of the names is not recorded."""
-    for name in names:
-        if name not in recorded:
-            raise unknown(f"{what} in these records", name, recorded)
 
 
 class FigureKind(EntryKeys, ABC):
@@ -94,9 +88,8 @@ class ComputedFigure(Strict, ABC):
 
     def panels(self, frame: pd.DataFrame, *columns: str) -> list[tuple[str, pd.DataFrame]]:
         """Return the title and rows of each panel. Raises `UserError` if a given column is missing."""
-        for column in filter(None, (self.panel, *columns)):
-            if column not in frame:
-                raise unknown("column of what is computed", column, map(str, frame.columns))
+        needed = filter(None, (self.panel, *columns))
+        refuse_unknown("column of what is computed", needed, map(str, frame.columns))
         if not self.panel:
             return [("", frame)]
         return [
@@ -130,8 +123,7 @@ def entries_of(
     entries = list(declared) or [default]
     if name is None:
         return entries
-    if name not in [entry.name for entry in entries]:
-        raise unknown(what, name, [entry.name for entry in entries])
+    refuse_unknown(what, [name], [entry.name for entry in entries])
     return [entry for entry in entries if entry.name == name]
 
 

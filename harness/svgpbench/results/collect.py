@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from svgpbench.config import CellConfig
-from svgpbench.errors import UserError, unknown
+from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.experiments import Experiment, load_experiment, resolve, shipped_experiments
 from svgpbench.experiments.cell import identify
 from svgpbench.experiments.identity import CellIdentity
@@ -76,9 +76,7 @@ def collect(
             notes.append(f"{missing} of {len(cells)} cells have not run")
     if backends and records:
         available = {name for record in records for name in _names(record)}
-        for name in backends:
-            if name not in available:
-                raise unknown("backend in these records", name, available)
+        refuse_unknown("backend in these records", backends, available)
         records = [record for record in records if _names(record) & set(backends)]
     if not records:
         if cells is not None and (others := records_in(results, experiment.name).records):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from svgpbench.errors import unknown
+from svgpbench.errors import refuse_unknown
 from svgpbench.metrics import METRICS, Better
 
 
@@ -58,15 +58,13 @@ TRACED = {"coverage": METRICS["coverage"].title}
 
 def known_column(name: str) -> str:
     """Return the name. Raises `UserError` if it is neither a measure nor a key of `TRACED`."""
-    if name not in (columns := {**MEASURES, **TRACED}):
-        raise unknown("measure", name, columns)
+    refuse_unknown("measure", [name], {**MEASURES, **TRACED})
     return name
 
 
 def known_measure(name: str) -> str:
     """Return the name. Raises `UserError`, which suggests the nearest name, if it is no measure."""
-    if name not in MEASURES:
-        raise unknown("measure", name, MEASURES)
+    refuse_unknown("measure", [name], MEASURES)
     return name
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from svgpbench.benchmarks.timing.cases import STEPS, usual_methods
 from svgpbench.benchmarks.timing.problems import SHAPES, TIMED
-from svgpbench.errors import UserError, unknown
+from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.plugins import METHODS, frameworks, whole
 
 Axes = Mapping[str, Sequence[str]]
@@ -68,10 +68,7 @@ def axes() -> dict[str, list[str]]:
             raise UserError(
                 f"{VARIABLE}: {part!r} is not AXIS=VALUE,VALUE; or write {VARIABLE}=full"
             )
-        if name not in known_values:
-            raise unknown(f"axis of {VARIABLE}", name, known_values)
+        refuse_unknown(f"axis of {VARIABLE}", [name], known_values)
         out[name] = [value.strip() for value in values.split(",")]
-        for value in out[name]:
-            if value not in known_values[name]:
-                raise unknown(f"{name} of {VARIABLE}", value, known_values[name])
+        refuse_unknown(f"{name} of {VARIABLE}", out[name], known_values[name])
     return out

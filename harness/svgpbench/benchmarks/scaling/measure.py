@@ -24,7 +24,7 @@ from svgpbench.benchmarks.timing.problems import SHAPES, Shape, problem_of, save
 from svgpbench.benchmarks.timing.process import ProcessFailed, TimedProcess
 from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
 from svgpbench.environment import describe
-from svgpbench.errors import UserError, unknown
+from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.json_values import json_value
 from svgpbench.plugins import check_backend
 from svgpbench.runs.core_locks import timing_cores
@@ -121,12 +121,10 @@ def rungs(centre: Shape, axes: Sequence[str], count: int) -> dict[str, Shape]:
     if count < 3:
         raise UserError(f"--rungs {count}: a slope and its interval need at least 3")
     likelihoods = {shape.likelihood for shape in SHAPES.values()}
-    if centre.likelihood not in likelihoods:
-        raise unknown("likelihood of scaling", centre.likelihood, likelihoods)
+    refuse_unknown("likelihood of scaling", [centre.likelihood], likelihoods)
     shapes = {title_of(centre): centre}
     for axis in axes:
-        if axis not in AXES:
-            raise unknown("axis of scaling", axis, AXES)
+        refuse_unknown("axis of scaling", [axis], AXES)
         if axis == "P" and centre.classes == 1:
             raise UserError(f"axis P: {centre.likelihood} has one latent function; take softmax")
         middle = getattr(centre, AXES[axis])

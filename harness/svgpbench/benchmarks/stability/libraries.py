@@ -10,7 +10,7 @@ from typing import NamedTuple
 from svgpbench.benchmarks.timing.peers import check_python, locate_peers, peer_python
 from svgpbench.benchmarks.timing.peers.libraries import GPFLOW, GPJAX, GPYTORCH
 from svgpbench.environment import OURS
-from svgpbench.errors import unknown
+from svgpbench.errors import refuse_unknown
 from svgpbench.plugins import PEERS, check_backend, load
 
 
@@ -41,9 +41,7 @@ def title(library: str, method: str) -> str:
 def select(kind: str, names: Iterable[str] | None, valid_names: Iterable[str]) -> list[str]:
     """Return `names`, or all valid names by default. Raises `UserError` for an unknown name."""
     valid = list(valid_names)
-    for name in names or ():
-        if name not in valid:
-            raise unknown(kind, name, valid)
+    refuse_unknown(kind, names or (), valid)
     return list(dict.fromkeys(names)) if names else valid
 
 

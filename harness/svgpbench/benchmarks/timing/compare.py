@@ -21,7 +21,7 @@ from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused, Time
 from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell, check_agreement
 from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.environment import describe
-from svgpbench.errors import unknown
+from svgpbench.errors import refuse_unknown
 from svgpbench.plugins import check_backend
 from svgpbench.runs.core_locks import timing_cores
 
@@ -135,9 +135,7 @@ def check_names(
     problems: Sequence[str], backends: Sequence[str], steps: Sequence[str], methods: Sequence[str]
 ) -> None:
     """Raise `UserError` for an unknown name or a refused likelihood, before anything starts."""
-    for step in steps:
-        if step not in STEPS:
-            raise unknown("speed step", step, STEPS)
+    refuse_unknown("speed step", steps, STEPS)
     for problem in problems:
         likelihood = make_problem(problem).model().likelihood
         for method in methods:

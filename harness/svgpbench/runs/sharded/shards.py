@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.errors import UserError, unknown
+from svgpbench.errors import UserError, refuse_unknown
 
 Floats = npt.NDArray[np.float64]
 
@@ -67,9 +67,7 @@ def columns_of(path: Path, target: str, features: Sequence[str] = ()) -> TableCo
     """
     with _opened(path) as file:
         schema = file.schema_arrow
-    for name in (target, *features):
-        if name not in schema.names:
-            raise unknown(f"column of {path}", name, schema.names)
+    refuse_unknown(f"column of {path}", (target, *features), schema.names)
     chosen_features = tuple(features) or tuple(name for name in schema.names if name != target)
     import pyarrow.types as kinds
 
