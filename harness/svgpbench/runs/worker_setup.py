@@ -6,13 +6,14 @@ import importlib
 import os
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import threadpoolctl
 
 from svgpbench.importing import FRAMEWORK_LIMIT_S, import_in_time, limit_s
+from svgpbench.ops import Ops
 from svgpbench.plugins import FRAMEWORKS, framework_of, frameworks, is_ours
 
 
@@ -69,6 +70,12 @@ def pin(backend: str, threads: int, cores: Sequence[int]) -> None:
     if framework is not None and module is not None:
         framework.pin(module, threads)
     threadpoolctl.threadpool_limits(limits=threads)
+
+
+def compilations(ops: Ops, functions: Sequence[Callable[..., Any]]) -> int:
+    """Return the programs compiled so far for functions of `ops.jit`; 0 if the backend compiles none."""
+    framework = framework_of(ops.name)
+    return framework.compilations(load_framework(ops.name), functions) if framework else 0
 
 
 def load_framework(backend: str) -> Any | None:

@@ -15,7 +15,6 @@ from svgpbench.benchmarks.timing.cases import (
     timed_method,
     usual_methods,
 )
-from svgpbench.benchmarks.timing.compilations import compilations
 from svgpbench.benchmarks.timing.problems import (
     LATER,
     SHAPES,
@@ -32,6 +31,7 @@ from svgpbench.kernels import unconstrain
 from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
+from svgpbench.runs.worker_setup import compilations
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.blocks import Batch, trainable_part
 from svgpbench.training.em import Trainer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from svgpbench.benchmarks.timing.compilations import compilations
 from svgpbench.benchmarks.timing.memory import step_memory
+from svgpbench.runs.worker_setup import compilations
 
 from .axes import axes
 from .prepared import first_call, floor_ratio, threads
