@@ -36,12 +36,12 @@ class NoAutodiffError(UserError):
         )
 
 
-def refuse_unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
-    """Raise the error of `unknown` for the first of the names that is not known."""
-    known = list(known)
+def refuse_unknown(kind: str, names: Iterable[str], valid_names: Iterable[str]) -> None:
+    """Raise the error of `unknown` for the first of the names that is not valid."""
+    valid = list(valid_names)
     for name in names:
-        if name not in known:
-            raise unknown(kind, name, known)
+        if name not in valid:
+            raise unknown(kind, name, valid)
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:

@@ -62,9 +62,9 @@ def methods_or_backends(
     if {first.casefold(), second.casefold()} <= labels.keys():
         names = [labels[name.casefold()] for name in (first, second)]
         if not each_backend:
-            both = [r for name in names for r in records if r.config.method.title == name]
-            backend = reference_backend(final_frame(both))
-            records = tuple(record for record in both if record.config.backend.title == backend)
+            compared = [r for name in names for r in records if r.config.method.title == name]
+            backend = reference_backend(final_frame(compared))
+            records = tuple(r for r in compared if r.config.backend.title == backend)
     elif {first, second} <= titles.keys():
         names, same_setup = [titles[name] for name in (first, second)], True
     else:
@@ -76,12 +76,12 @@ def methods_or_backends(
             f"{first!r} and {second!r}: give two methods or two backends, not one of each"
         )
     differing, shared = ("backend", "method") if same_setup else ("method", "backend")
-    one, other = (
+    side_1, side_2 = (
         Side(name, tuple(record for record in records if _titles(record)[differing] == name))
         for name in names
     )
-    what = f"{collected.experiment}: {one.name} against {other.name}"
-    return Sides(what, one, other, (shared,), same_setup, collected.notes)
+    what = f"{collected.experiment}: {side_1.name} against {side_2.name}"
+    return Sides(what, side_1, side_2, (shared,), same_setup, collected.notes)
 
 
 def _titles(record: Record) -> dict[str, str]:
@@ -129,8 +129,8 @@ def _read(
         settings = {_settings(identify(cell).config) for cell in cells}
         records = [record for record in records if _settings(record.config) in settings]
     if backends:
-        wanted = set(backends)
-        records = [r for r in records if {r.config.backend.name, r.config.backend.title} & wanted]
+        names = set(backends)
+        records = [r for r in records if {r.config.backend.name, r.config.backend.title} & names]
     if not records:
         of_experiment = f" of {experiment}" if experiment else ""
         on_backends = f" on {' or '.join(backends)}" if backends else ""

@@ -38,9 +38,16 @@ def explorer_data(field: Field) -> dict[str, Any]:
     """Return the data of an experiment for the page. Groups refer to names by index."""
     metrics = [name for name in METRICS if field.frame[name].notna().any()]
     plain = [r for r in field.records if not r.config.is_replica]
+    # at most `MOMENTS` traced iterations and times, logarithmically spaced from the first to the last
+    iterations: list[float] = sorted(
+        {int(i) for r in plain for i in r.trace.get("iteration", ()) if i is not None}
+    )
+    if len(iterations) > MOMENTS:
+        targets = np.geomspace(iterations[0], iterations[-1], MOMENTS)
+        iterations = sorted({min(iterations, key=lambda i: abs(i - x)) for x in targets})
     seconds = [float(s) for r in plain for s in r.trace.get("seconds", ()) if s]
     times = np.geomspace(min(seconds), max(seconds), MOMENTS) if seconds else ()
-    moments = {"steps": _iterations(plain), "time": [rounded(s) for s in times]}
+    moments = {"steps": iterations, "time": [rounded(s) for s in times]}
     backends = list(dict.fromkeys(r.config.backend.title for r in plain))
     styles = line_styles(field.methods)
     return {
@@ -69,17 +76,6 @@ def explorer_data(field: Field) -> dict[str, Any]:
         "alike": ALIKE,
         "notes": list(field.collected.notes),
     }
-
-
-def _iterations(records: Sequence[Record]) -> list[float]:
-    """Return at most `MOMENTS` traced iterations, logarithmically spaced from the first to the last."""
-    iterations: list[float] = sorted(
-        {int(i) for r in records for i in r.trace.get("iteration", ()) if i is not None}
-    )
-    if len(iterations) <= MOMENTS:
-        return iterations
-    targets = np.geomspace(iterations[0], iterations[-1], MOMENTS)
-    return sorted({min(iterations, key=lambda i: abs(i - target)) for target in targets})
 
 
 def _groups(
