@@ -50,19 +50,10 @@ def locate_peers(
         name, _, candidate = request.partition("@")
         peer: Peer = load(PEERS, name)
         if name not in located:
-            named_python = python or os.environ.get(peer.variable)
-            origin = "--peer-python" if python else peer.variable
-            located[name] = Located(
-                peer,
-                check_python(peer, named_python, origin)
-                if named_python
-                else make_environment(name, peer.requirements, tell),
-            )
+            located[name] = Located(peer, _release_python(name, peer, python, tell))
         if candidate:
             candidate_python = make_candidate(name, peer, candidate, tell)
-            check_python(peer, str(candidate_python), f"--peer {request}")
-            question = f"import importlib.metadata as m; print(m.version({peer.distribution!r}))"
-            label = f"{name}@{_ask(question, str(candidate_python), f'--peer {request}')}"
+            label = f"{name}@{_version(peer, candidate_python, f'--peer {request}')}"
             if label in located:
                 raise UserError(
                     f"--peer {request}: another candidate is {label} too; give it a version"
@@ -89,6 +80,14 @@ def _provided(python: str | None) -> list[str]:
     return names
 
 
+def _release_python(name: str, peer: Peer, python: str | None, tell: Tell) -> Path:
+    """Return the Python of a peer's release. Makes an environment if no Python is named."""
+    named_python = python or os.environ.get(peer.variable)
+    if not named_python:
+        return make_environment(name, peer.requirements, tell)
+    return check_python(peer, named_python, "--peer-python" if python else peer.variable)
+
+
 def check_python(peer: Peer, python: str, origin: str) -> Path:
     """Return the path of a Python, after checking that it has the peer.
 
@@ -110,6 +109,15 @@ def _has(module: str, python: str, origin: str) -> bool:
     if answer not in ("True", "False"):
         raise UserError(f"{origin} {python}: is not a python that runs")
     return answer == "True"
+
+
+def _version(peer: Peer, python: Path, origin: str) -> str:
+    check_python(peer, str(python), origin)
+    return _ask(
+        f"import importlib.metadata as m; print(m.version({peer.distribution!r}))",
+        str(python),
+        origin,
+    )
 
 
 def _ask(question: str, python: str, origin: str) -> str:

@@ -21,11 +21,7 @@ def make_candidate(name: str, peer: Peer, location: str, tell: Tell) -> Path:
     path = Path(location).expanduser().absolute()
     if not (path.is_dir() or (path.is_file() and path.suffix == ".whl")):
         raise UserError(f"--peer {name}@{location}: no such wheel or source folder")
-    others = [
-        requirement
-        for requirement in peer.requirements
-        if _normal(re.split(r"[^\w.-]", requirement, maxsplit=1)[0]) != _normal(peer.distribution)
-    ]
+    others = [r for r in peer.requirements if _distribution(r) != _normal(peer.distribution)]
     return make_environment(name, [str(path), *others], tell, contents=_digest(path))
 
 
@@ -47,6 +43,10 @@ def _digest(path: Path) -> str:
             status = file.stat()
             entries.append(f"{inside} {status.st_size} {status.st_mtime_ns}")
     return hashlib.sha256("\n".join(entries).encode()).hexdigest()
+
+
+def _distribution(requirement: str) -> str:
+    return _normal(re.split(r"[^\w.-]", requirement, maxsplit=1)[0])
 
 
 def _normal(name: str) -> str:
