@@ -25,7 +25,9 @@ from svgpbench.checks.evaluate import Arrays
 from svgpbench.checks.identities import IDENTITIES
 from svgpbench.checks.matrix import FLOAT64, GROUPS, bound, compare, difference
 from svgpbench.config import BackendConfig
+from svgpbench.kernels.kernels import Kernel, KernelParameters
 from svgpbench.methods.collapsed import SGPR
+from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 
 CASE = MatrixCase("t-svgp tied-projected", "bernoulli-logit", "matern52")
@@ -42,9 +44,9 @@ def test_no_tolerance_is_looser_than_stated() -> None:
     }
     assert all(bound(group, "float64", 1e9) == FLOAT64[group] for group in FLOAT64)
     assert bound("values", "float32") < 3.5e-5 and bound("m_trajectory", "float32") < 1.4e-4
-    strict = {10, 11, 12, 13, 14, 15}
+    strict = {10, 11, 12, 13, 14, 15, 16}
     assert {n: t for n, (_, t) in IDENTITIES.items()} == {
-        n: 1e-10 if n in strict else 1e-8 for n in range(1, 16)
+        n: 1e-10 if n in strict else 1e-8 for n in range(1, 17)
     }
     assert matrix.SMALLEST_SLOPE == 1e-3
     assert (rounding.PERTURBATION, rounding.REPLICAS, rounding.MARGIN) == (1e-15, 4, 10.0)
@@ -173,3 +175,27 @@ def test_a_bound_that_is_nan_fails_the_identity_of_narrower_residuals(
     monkeypatch.setattr(identities_of_residuals, "_bounds_at_one_q", lambda benches: list(bounds))
     worst = identities_of_residuals.narrower_is_tighter(load_backend("numpy"), ())
     assert not worst <= IDENTITIES[14][1]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "low", "high"),
+    [
+        ("variance", 1e-3, np.inf),
+        ("variance", 0.0, 1e5),
+        ("lengthscales", 0.1, np.inf),
+        ("lengthscales", 0.0, 10.0),
+    ],
+)
+def test_a_parameter_that_is_clipped_far_from_one_breaks_identity_16_alone(
+    monkeypatch: pytest.MonkeyPatch, parameter: str, low: float, high: float
+) -> None:
+    sound = Kernel.cross
+
+    def clipped(kernel: Kernel, ops: Ops, p: KernelParameters, A: Any, B: Any) -> Any:
+        value = np.clip(getattr(p, parameter), low, high)
+        return sound(kernel, ops, p._replace(**{parameter: value}), A, B)
+
+    monkeypatch.setattr(Kernel, "cross", clipped)
+    for number, holds in ((2, True), (16, False)):
+        check, tolerance = IDENTITIES[number]
+        assert (check(load_backend("numpy"), ()) <= tolerance) is holds

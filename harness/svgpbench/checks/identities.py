@@ -16,6 +16,7 @@ from svgpbench.checks.identities_of_bases import (
     growing_keeps_q,
 )
 from svgpbench.checks.identities_of_bounds import (
+    bounds_hold_at_every_size,
     divergence_is_positive,
     evidence_is_between_bounds,
     inducing_at_data_gives_gpr,
@@ -77,6 +78,7 @@ IDENTITIES: dict[int, tuple[Callable[[Ops, Names], float], float]] = {
     13: (growing_keeps_q, 1e-10),
     14: (narrower_is_tighter, 1e-10),
     15: (evidence_is_between_bounds, 1e-10),
+    16: (bounds_hold_at_every_size, 1e-10),
 }
 """Number → check and tolerance."""
 

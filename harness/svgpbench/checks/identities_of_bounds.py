@@ -9,6 +9,7 @@ from svgpbench.checks.cases import USUAL, VARIANTS, build_model, grid_problem, l
 from svgpbench.checks.dense import gpr_bound, sgpr_bound
 from svgpbench.checks.matrix import difference
 from svgpbench.kernels import constrain, unconstrain
+from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.methods import build_method
 from svgpbench.methods.collapsed import SGPR
 from svgpbench.ops import Ops
@@ -25,6 +26,25 @@ def inducing_at_data_gives_gpr(ops: Ops, likelihoods: Names) -> float:
         b = Bench(ops, model, build_method(name, {}), problem)
         state = b.e_step(b.start, b.full, 1.0)
         worst = max(worst, difference(ops.to_numpy(b.bound(state, b.full)), exact))
+    return worst
+
+
+def bounds_hold_at_every_size(ops: Ops, likelihoods: Names) -> float:
+    """16: identity 2 at kernel variances of 1e-4 to 1e6 and lengthscales of 1/100 to 100 times theirs."""
+    worst = 0.0
+    for name in ("t-svgp tied-projected", "q-svgp natgrad", "sgpr"):
+        b = bench(ops, name, "gaussian")
+        theta = b.problem.theta(b.model)
+        variance, lengthscales = theta.kernel
+        for kernel in (
+            *(KernelParameters(np.array([10.0**k]), lengthscales) for k in range(-4, 7)),
+            *(KernelParameters(variance, lengthscales * 10.0**k) for k in range(-2, 3)),
+        ):
+            new_theta = theta._replace(kernel=kernel)
+            b.move(tree_map(ops.asarray, unconstrain(new_theta)))
+            state = b.e_step(b.start, b.full, 1.0)
+            best = sgpr_bound(new_theta, "matern52", b.problem.X, b.y, 1e-6)
+            worst = max(worst, difference(ops.to_numpy(b.bound(state, b.full)), best))
     return worst
 
 
