@@ -11,7 +11,9 @@ from guide import Guide
 from svgpbench.plugins import framework_missing
 from svgpbench.results.records import read_record, record_files
 
-pytestmark = pytest.mark.skipif(framework_missing("torch") is not None, reason="needs torch")
+pytestmark = pytest.mark.skipif(
+    framework_missing("torch") is not None, reason="torch is not installed"
+)
 
 
 @pytest.fixture

@@ -14,7 +14,9 @@ from svgpbench.results.records import read_record, record_files
 
 PAGES = ("add-a-likelihood.md", "add-a-kernel.md", "add-an-experiment.md")
 FIGURE = '[[figures]]\nname = "cells"\nkind = "shades"\ncolour = "#4477AA"\n[[methods]]'
-needs_torch = pytest.mark.skipif(framework_missing("torch") is not None, reason="needs torch")
+needs_torch = pytest.mark.skipif(
+    framework_missing("torch") is not None, reason="torch is not installed"
+)
 
 
 @pytest.fixture

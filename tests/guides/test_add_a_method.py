@@ -12,7 +12,9 @@ from guide import Guide
 from svgpbench.plugins import framework_missing
 from svgpbench.results.records import read_record, record_files
 
-needs_torch = pytest.mark.skipif(framework_missing("torch") is not None, reason="needs torch")
+needs_torch = pytest.mark.skipif(
+    framework_missing("torch") is not None, reason="torch is not installed"
+)
 
 
 @pytest.fixture

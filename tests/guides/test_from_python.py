@@ -52,7 +52,7 @@ def test_a_fit_and_what_it_leaves(names: dict[str, Any]) -> None:
     assert Path("height.npz").is_file()
 
 
-@pytest.mark.skipif(framework_missing("torch") is not None, reason="needs torch")
+@pytest.mark.skipif(framework_missing("torch") is not None, reason="torch is not installed")
 def test_tables_of_an_experiment_file_as_arguments(names: dict[str, Any]) -> None:
     exec(BLOCKS[0].splitlines()[0], names)  # noqa: S102
     exec(f"found = {BLOCKS[1]}", names)  # noqa: S102
