@@ -46,7 +46,9 @@ frozen: $(VENV)/.installed
 
 pages: $(VENV)/.installed
 	$(BIN)/svgpbench report --results results --out build/report
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	$(BIN)/python docs/_build/prepare.py build/report build/docs
+	$(BIN)/mkdocs build --quiet
+	$(BIN)/python docs/_build/join_search.py build/pages
 
 mutants: $(VENV)/.installed
 	$(BIN)/python tests/mutants/run.py $(if $(ONLY),--only $(ONLY)) $(if $(JOBS),--jobs $(JOBS))
