@@ -8,6 +8,7 @@
 # make frozen   compares what the committed records say with tests/frozen/snapshot.json (ten minutes; PARTS="ids pages")
 # make pages   the docs and, beside them, the site of all committed records, in build/pages with one search
 # make chaos   kills a run's processes over and over: nothing may be lost (a quarter of an hour)
+# make lock   adds to constraints.txt, the tested versions of each Python, what pyproject.toml lacks there (UPGRADE=1: all anew; by uv)
 # make sharded times E-steps over tables of 10^5 to 10^7 rows on 1, 2 and 4 workers, beside their law
 PYTHON  ?= python3
 VENV    ?= .venv
@@ -18,9 +19,12 @@ BENCH   ?=
 SEED    ?= 0
 PAPERS  ?=
 PARTS   ?=
+UPGRADE ?=
+# versions that `make` installs; CONSTRAINTS=/dev/null: the newest ones
+CONSTRAINTS ?= constraints.txt
 BIN      = $(VENV)/bin
 
-.PHONY: demo test long ledger frozen figures pages mutants mutants-drawn fuzz chaos overheads sharded lint check bench peers paper clean
+.PHONY: demo test long ledger frozen figures pages mutants mutants-drawn fuzz chaos overheads sharded lint check bench peers paper lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/svgpbench run adam2021-fig3 --preset quick --results $(RESULTS) $(if $(JOBS),--jobs $(JOBS))
@@ -94,10 +98,15 @@ paper: $(VENV)/.installed
 	$(BIN)/svgpbench table adam2021-fig3 --preset paper --results results
 	$(BIN)/svgpbench plot adam2021-fig3 --preset paper --results results --out results/adam2021-fig3.png
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+# one file for every Python and platform; what is pinned stays, unless UPGRADE=1
+lock:
+	uv pip compile --universal --python-version 3.11.5 --all-extras --no-annotate --custom-compile-command "make lock" \
+	  $(if $(UPGRADE),--upgrade,--constraint constraints.txt) pyproject.toml --output-file constraints.txt
+
+$(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "svgpbench needs Python 3.11 or newer: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all,dev]'
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[all,dev]'
 	touch $@
 
 clean:
