@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
-from svgpbench.benchmarks.timing import locate_peers
-from svgpbench.benchmarks.timing.peers import environments, peer_python
-from svgpbench.benchmarks.timing.peers.environments import find_environment, make_environment
+from svgpbench.benchmarks.timing import locate_peers, peers
+from svgpbench.benchmarks.timing.peers import environments, known_peers, peer_python
+from svgpbench.benchmarks.timing.peers.environments import (
+    find_base_python,
+    find_environment,
+    make_environment,
+)
 from svgpbench.errors import UserError
 
 PLUGIN = """
@@ -154,6 +161,57 @@ def test_a_candidate_that_is_neither_wheel_nor_folder_is_one_line(
 def test_a_python_given_for_no_peer_in_particular_serves_those_that_it_has() -> None:
     found = locate_peers(None, sys.executable)
     assert {n: where.python for n, where in found.items()} == {"standard": Path(sys.executable)}
+
+
+def test_an_environment_keeps_to_the_versions_of_its_constraints(
+    index: Path, tmp_path: Path
+) -> None:
+    make_wheel(index, "1.1")
+    constraints = tmp_path / "little.txt"
+    folders = set()
+    for version in ("1.0", "1.1"):
+        constraints.write_text(f"little_peer=={version}\n")
+        python = make_environment(
+            "little", ["little_peer"], lambda line: None, constraints=constraints
+        )
+        question = "import littlepeer; print(littlepeer.VERSION)"
+        assert subprocess.check_output([python, "-c", question], text=True).strip() == version
+        folders.add(python)
+    assert len(folders) == 2
+
+
+def test_the_python_of_an_environment_has_a_version_that_the_peer_supports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert find_base_python(()) == find_base_python(("3.0", here)) == sys.executable
+    for version in ("3.0", "3.1"):
+        program = tmp_path / f"python{version}"
+        program.touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_base_python(("3.1", "3.0")) == str(tmp_path / "python3.1")
+    assert find_base_python(("3.2",)) is None
+
+
+@pytest.mark.usefixtures("little_peer")
+def test_a_peer_without_a_python_on_path_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "find_base_python", lambda versions: None)
+    assert peer_python("little") is None
+    with pytest.raises(UserError, match=r"peer 'little' runs on Python .+--peer-python") as told:
+        locate_peers(["little"])
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["gpflow", "gpytorch", "gpjax"])
+def test_constraints_pin_every_requirement_of_a_peer(name: str) -> None:
+    peer = known_peers()[name]
+    assert peer.constraints is not None and peer.pythons
+    lines = map(Requirement, peer.constraints.read_text("utf-8").splitlines())
+    pins = {canonicalize_name(pin.name): pin for pin in lines}
+    assert all(str(pin.specifier).startswith("==") for pin in pins.values())
+    for requirement in map(Requirement, peer.requirements):
+        pin = pins[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(str(pin.specifier).removeprefix("=="))
 
 
 def test_a_folder_that_is_no_folder_is_told_with_the_variable(

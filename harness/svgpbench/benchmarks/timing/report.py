@@ -158,7 +158,7 @@ class SpeedReport:
         return sum(not r.clean for r in rounds), len(rounds)
 
     def notes(self) -> list[str]:
-        """Return lines on what the table leaves out: agreement, discarded rounds, cells without a time."""
+        """Return lines on what the table leaves out: agreement, versions, rounds, cells without a time."""
         bad, total = self.discarded()
         limit = self.settings["max_other_cores"]
         lines = [f"{bad} of {total} rounds discarded: other processes used over {limit:g} cores"]
@@ -168,6 +168,10 @@ class SpeedReport:
                 f"agreement before timing: {len(compared)} cells, worst difference "
                 f"{max(compared):.1e} (tolerance {TOLERANCE:g}, of an M-step {M_TOLERANCE:g})"
             )
+        for source in ("parent", *self.settings.get("peers", ())):
+            if versions := self.environment.get(source, {}).get("versions"):
+                text = ", ".join(f"{name} {version}" for name, version in versions.items())
+                lines.append(f"versions of {'svgpbench' if source == 'parent' else source}: {text}")
         if self.interrupted:
             lines.insert(0, "interrupted: these are the steps that were timed until then")
         for cell in self.cells:

@@ -13,7 +13,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from svgpbench.benchmarks.timing.peers.candidates import make_candidate
-from svgpbench.benchmarks.timing.peers.environments import Tell, find_environment, make_environment
+from svgpbench.benchmarks.timing.peers.environments import (
+    Tell,
+    find_base_python,
+    find_environment,
+    make_environment,
+)
 from svgpbench.benchmarks.timing.peers.peer import Located, Peer
 from svgpbench.errors import UserError
 from svgpbench.plugins import PEERS, load, whole
@@ -52,7 +57,8 @@ def locate_peers(
         if name not in located:
             located[name] = Located(peer, _release_python(name, peer, python, tell))
         if candidate:
-            candidate_python = make_candidate(name, peer, candidate, tell)
+            base = _base_python(name, peer)
+            candidate_python = make_candidate(name, peer, candidate, tell, base)
             label = f"{name}@{_version(peer, candidate_python, f'--peer {request}')}"
             if label in located:
                 raise UserError(
@@ -65,8 +71,13 @@ def locate_peers(
 def peer_python(name: str) -> str | None:
     """Return the Python of a peer's variable or of an existing environment, or None. Makes nothing."""
     peer: Peer = load(PEERS, name)
-    environment = find_environment(name, peer.requirements)
-    return os.environ.get(peer.variable) or (str(environment) if environment else None)
+    if named_python := os.environ.get(peer.variable):
+        return named_python
+    base = find_base_python(peer.pythons)
+    if base is None:
+        return None
+    environment = find_environment(name, peer.requirements, constraints=peer.constraints, base=base)
+    return str(environment) if environment else None
 
 
 def _provided(python: str | None) -> list[str]:
@@ -84,8 +95,22 @@ def _release_python(name: str, peer: Peer, python: str | None, tell: Tell) -> Pa
     """Return the Python of a peer's release. Makes an environment if no Python is named."""
     named_python = python or os.environ.get(peer.variable)
     if not named_python:
-        return make_environment(name, peer.requirements, tell)
+        base = _base_python(name, peer)
+        return make_environment(
+            name, peer.requirements, tell, constraints=peer.constraints, base=base
+        )
     return check_python(peer, named_python, "--peer-python" if python else peer.variable)
+
+
+def _base_python(name: str, peer: Peer) -> str:
+    """Return the Python that makes a peer's environment. Raises `UserError` if there is none."""
+    base = find_base_python(peer.pythons)
+    if base is None:
+        raise UserError(
+            f"peer {name!r} runs on Python {', '.join(sorted(peer.pythons))}, and none of these is on PATH; "
+            "install one, or name a python that has the peer by --peer-python"
+        )
+    return base
 
 
 def check_python(peer: Peer, python: str, origin: str) -> Path:

@@ -13,16 +13,17 @@ from svgpbench.errors import UserError
 NOT_SOURCE = {".git", "__pycache__", "build", "dist", ".venv", ".tox", ".mypy_cache"}
 
 
-def make_candidate(name: str, peer: Peer, location: str, tell: Tell) -> Path:
-    """Return the Python of an environment with a candidate in place of the release.
+def make_candidate(name: str, peer: Peer, location: str, tell: Tell, base: str) -> Path:
+    """Return the Python of an environment with a candidate in place of the release, made by `base`.
 
+    The versions below its requirements are the newest: a candidate may need others than the release.
     Raises `UserError` if there is no such wheel or folder, or if it cannot be installed.
     """
     path = Path(location).expanduser().absolute()
     if not (path.is_dir() or (path.is_file() and path.suffix == ".whl")):
         raise UserError(f"--peer {name}@{location}: no such wheel or source folder")
     others = [r for r in peer.requirements if _distribution(r) != _normal(peer.distribution)]
-    return make_environment(name, [str(path), *others], tell, contents=_digest(path))
+    return make_environment(name, [str(path), *others], tell, contents=_digest(path), base=base)
 
 
 def _digest(path: Path) -> str:

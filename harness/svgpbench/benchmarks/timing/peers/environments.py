@@ -30,15 +30,36 @@ def environments_folder() -> Path:
     return user_cache_path("svgpbench", appauthor=False) / "peers"
 
 
-def find_environment(name: str, requirements: Sequence[str], contents: str = "") -> Path | None:
+def find_base_python(versions: Sequence[str]) -> str | None:
+    """Return this Python if its version is among `versions` or these are empty, else the first on PATH.
+
+    Returns None if there is none.
+    """
+    if not versions or "{}.{}".format(*sys.version_info) in versions:
+        return sys.executable
+    return next(filter(None, (shutil.which(f"python{version}") for version in versions)), None)
+
+
+def find_environment(
+    name: str,
+    requirements: Sequence[str],
+    contents: str = "",
+    constraints: Path | None = None,
+    base: str = sys.executable,
+) -> Path | None:
     """Return the Python of an existing complete environment, or None."""
-    folder = _folder(name, requirements, contents)
+    folder = _folder(name, requirements, contents, constraints, base)
     python = _python(folder)
     return python if (folder / COMPLETE).is_file() and python.exists() else None
 
 
 def make_environment(
-    name: str, requirements: Sequence[str], tell: Tell, contents: str = ""
+    name: str,
+    requirements: Sequence[str],
+    tell: Tell,
+    contents: str = "",
+    constraints: Path | None = None,
+    base: str = sys.executable,
 ) -> Path:
     """Return the Python of an environment that has `requirements`, and make it if it does not exist.
 
@@ -47,21 +68,25 @@ def make_environment(
         requirements: requirements that pip installs.
         tell: called with one line of text at each step.
         contents: digest of what `requirements` refer to by path; another digest is another environment.
+        constraints: file of versions that pip must keep to.
+        base: Python that makes the environment.
 
     Raises:
         UserError: if it cannot be made; nothing of it is left.
     """
-    folder = _folder(name, requirements, contents)
+    folder = _folder(name, requirements, contents, constraints, base)
     lock = _locked(name, folder, tell)
     try:
-        if python := find_environment(name, requirements, contents):
+        if python := find_environment(name, requirements, contents, constraints, base):
             return python
         shutil.rmtree(folder, ignore_errors=True)  # left by a process that was killed
         try:
             tell(f"{name}: making its environment in {folder}")
-            _run(name, (sys.executable, "-m", "venv", str(folder)), tell)
+            _run(name, (base, "-m", "venv", str(folder)), tell)
             install = ("-m", "pip", "install", "--disable-pip-version-check", "--no-input")
             options = ("--progress-bar", "off", *requirements)
+            if constraints is not None:
+                options += ("--constraint", str(constraints))
             _run(name, (str(_python(folder)), *install, *options), tell)
             (folder / COMPLETE).touch()
         except BaseException:
@@ -88,8 +113,13 @@ def _locked(name: str, folder: Path, tell: Tell) -> FileLock:
     return lock
 
 
-def _folder(name: str, requirements: Sequence[str], contents: str) -> Path:
-    made_of = "\n".join([sys.version, sys.executable, contents, *requirements])
+def _folder(
+    name: str, requirements: Sequence[str], contents: str, constraints: Path | None, base: str
+) -> Path:
+    version = sys.version if base == sys.executable else ""
+    made_of = "\n".join([version, base, contents, *requirements])
+    if constraints is not None:
+        made_of += f"\n{constraints.read_text('utf-8')}"
     digest = hashlib.sha256(made_of.encode()).hexdigest()[:12]
     return environments_folder() / f"{name}-{digest}"
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from svgpbench.benchmarks.timing.peers.peer import Peer
 
 LIBRARIES = Path(__file__).parents[3] / "libraries"
+CONSTRAINTS = Path(__file__).parent
+"""Folder of the files that `uv pip compile --universal` wrote from the requirements below."""
 
 GPFLOW = Peer(
     distribution="gpflow",
@@ -23,6 +25,8 @@ GPFLOW = Peer(
     script=LIBRARIES / "gpflow.py",
     methods={"natgrad": "q-svgp", "natgrad retraced": "q-svgp"},
     variable="SVGPBENCH_GPFLOW_PYTHON",
+    constraints=CONSTRAINTS / "gpflow.txt",
+    pythons=("3.12", "3.11"),
 )
 
 GPYTORCH = Peer(
@@ -37,6 +41,8 @@ GPYTORCH = Peer(
     script=LIBRARIES / "gpytorch.py",
     methods={"ngd": "q-svgp", "tril-ngd": "q-svgp"},
     variable="SVGPBENCH_GPYTORCH_PYTHON",
+    constraints=CONSTRAINTS / "gpytorch.txt",
+    pythons=("3.13", "3.12", "3.11", "3.14"),
 )
 
 GPJAX = Peer(
@@ -55,4 +61,6 @@ GPJAX = Peer(
     script=LIBRARIES / "gpjax.py",
     methods={"whitened": "q-svgp", "dual": "t-svgp"},
     variable="SVGPBENCH_GPJAX_PYTHON",
+    constraints=CONSTRAINTS / "gpjax.txt",
+    pythons=("3.13", "3.12", "3.11", "3.14"),
 )

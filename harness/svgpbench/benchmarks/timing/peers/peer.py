@@ -28,6 +28,12 @@ class Peer:
     variable: str
     """Environment variable that may name a Python with the library."""
 
+    constraints: Path | None = None
+    """File of the versions of all packages below the requirements, as pip's `--constraint` reads it."""
+
+    pythons: tuple[str, ...] = ()
+    """Python versions that have all these packages, such as "3.12", best first; any if empty."""
+
 
 class Located(NamedTuple):
     """Peer and the Python that has it."""
