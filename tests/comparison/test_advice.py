@@ -208,7 +208,7 @@ def test_variants_and_outputs_of_a_table_are_one_data_set() -> None:
 
 def test_a_variant_that_gives_the_target_away_is_no_case(monkeypatch: pytest.MonkeyPatch) -> None:
     both = collected(*records("magic", a=0.3), *records("magic:row-number", a=0.1))
-    monkeypatch.setattr("svgpbench.comparison.cases.collected_in", lambda _: ([both], []))
+    monkeypatch.setattr("svgpbench.comparison.cases.collected_in", lambda *_, **__: ([both], []))
     cases, notes = cases_in(Path())
     assert [case.data for case in cases] == ["magic"]
     assert notes == ["left out, since an input gives the target away: magic:row-number"]

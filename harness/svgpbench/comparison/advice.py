@@ -259,9 +259,7 @@ def field_of(
     field = _widest(list(ran.values()))
     complete = {data for data, methods in ran.items() if field <= methods}
     field_cases = [case for case in cases if case.data in complete]
-    costs, notes = costs_of(
-        r for r in records if r.config.perturbation == 0 and r.config.data.title in complete
-    )
+    notes = []
     if out := [str(name) for name in frame["method"].unique() if name not in field]:
         notes.append(f"not on every near data set, and left out: {', '.join(out)}")
     if len(field_cases) < len(cases):
@@ -274,6 +272,9 @@ def field_of(
     converged = field - {run.method for run in unsettled if run.data in counted}
     voting = [case for case in field_cases if case.data in counted]
     compared = frame[frame["data"].isin(counted) & frame["method"].isin(converged)]
+    plain = [r for r in records if r.config.perturbation == 0 and r.config.data.title in complete]
+    cells = set(compared["cell_id"])
+    costs, cost_notes = costs_of(r for r in plain if r.cell_id in cells)  # counting takes long
     failed = plain_cells.loc[plain_cells["status"] != "ok", "method"].unique()
     return ExperimentField(
         field_cases[0].experiment,
@@ -285,9 +286,9 @@ def field_of(
         unsettled,
         tuple(map(str, failed)),
         len(field),
-        len(costs),
+        len(plain),
         _hours(records),
-        tuple(notes),
+        (*notes, *cost_notes),
     )
 
 

@@ -105,7 +105,7 @@ def cases_in(results: Path) -> tuple[list[Case], list[str]]:
 
     Raises `UserError` as `collected_in` does.
     """
-    every, notes = collected_in(results)
+    every, notes = collected_in(results, count_presets=False)
     cases = [case for collected in every for case in _cases_of(collected)]
     leaking = dict.fromkeys(case.data for case in cases if leaks(case))
     if leaking:

@@ -46,6 +46,8 @@ def collect(
     experiment: Experiment,
     cells: Sequence[CellConfig] | None = None,
     backends: Sequence[str] | None = None,
+    *,
+    count_presets: bool = True,
 ) -> Collected:
     """Return the records of `cells`, or all current records of the experiment if `cells` is None.
 
@@ -54,6 +56,7 @@ def collect(
         experiment: the experiment of the records. Its order is the order of the result.
         cells: the cells that were to run.
         backends: names of backends to keep, with or without mode; None keeps all.
+        count_presets: add a note on the presets of the records. It needs the id of every declared cell.
 
     Raises:
         UserError: there are no records, or they do not fit together, or one has another schema.
@@ -89,7 +92,7 @@ def collect(
             f"no records of {experiment.name} in {results}; run it first with `svgpbench run`, "
             "or name their folder with --results"
         )
-    if cells is None and experiment.presets:
+    if cells is None and experiment.presets and (count_presets or not _fit_together(records)):
         records, note = of_one_preset(records, experiment)
         notes.append(note)
     settings = refuse_mixture(records)
@@ -98,7 +101,7 @@ def collect(
     return Collected(experiment.name, tuple(ordered), missing, tuple(notes))
 
 
-def collected_in(results: Path) -> tuple[list[Collected], list[str]]:
+def collected_in(results: Path, *, count_presets: bool = True) -> tuple[list[Collected], list[str]]:
     """Return the current records of each experiment in a folder, and a line on each one left out.
 
     Experiments of the user are included. Raises `UserError` if the folder does not exist, and
@@ -112,7 +115,7 @@ def collected_in(results: Path) -> tuple[list[Collected], list[str]]:
         if name not in shipped_experiments() and not records_in(results, name).stored:
             continue  # a folder of something else
         try:
-            collected.append(_collect_by_name(results, name))
+            collected.append(_collect_by_name(results, name, count_presets))
         except UnreadableFileError:
             raise
         except UserError as error:
@@ -120,9 +123,9 @@ def collected_in(results: Path) -> tuple[list[Collected], list[str]]:
     return collected, left_out
 
 
-def _collect_by_name(results: Path, name: str) -> Collected:
+def _collect_by_name(results: Path, name: str, count_presets: bool) -> Collected:
     if name in shipped_experiments():
-        return collect(results, load_experiment(name))
+        return collect(results, load_experiment(name), count_presets=count_presets)
     records = [r for r in records_in(results, name).records if not outdated_reason(r)]
     if not records:
         raise UserError("none of its records is current")
@@ -169,14 +172,12 @@ def of_one_preset(records: list[Record], experiment: Experiment) -> tuple[list[R
         for name in cells
         if by_preset[name]
     )
-    try:
+    if _fit_together(records):
+        return records, f"all records here: {listed or 'of no preset'}"
+    if any(record.cell_id not in set().union(*ids.values()) for record in records):
         refuse_mixture(records)
-    except UserError:
-        if any(record.cell_id not in set().union(*ids.values()) for record in records):
-            raise
-        largest = max(by_preset, key=lambda name: len(by_preset[name]))
-        return by_preset[largest], f"these are of preset {largest}; records here: {listed}"
-    return records, f"all records here: {listed or 'of no preset'}"
+    largest = max(by_preset, key=lambda name: len(by_preset[name]))
+    return by_preset[largest], f"these are of preset {largest}; records here: {listed}"
 
 
 def _order(experiment: Experiment) -> Callable[[Record], tuple[int | str, ...]]:
@@ -204,6 +205,14 @@ def _position(names: Sequence[str], name: str) -> tuple[int, str]:
 def _names(record: Record) -> set[str]:
     backend = record.config.backend
     return {backend.name, backend.title, f"{backend.name}:{backend.mode}".rstrip(":")}
+
+
+def _fit_together(records: Sequence[Record]) -> bool:
+    try:
+        refuse_mixture(records)
+    except UserError:
+        return False
+    return True
 
 
 def refuse_mixture(records: Sequence[Record]) -> list[dict[str, Any]]:
