@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +17,7 @@ from hand_records import cell, collected, record
 from svgpbench.cli.application import exit_code
 from svgpbench.comparison.advice import Advice, ExperimentField, field_of
 from svgpbench.comparison.advice_by_time import TimedContestant, TimedField, is_no_later
-from svgpbench.comparison.advice_text import advice_as_markdown
+from svgpbench.comparison.advice_text import advice_as_markdown, answer_lines
 from svgpbench.comparison.cases import Case, Question, cases_in, near, nearest
 from svgpbench.config import InducingConfig, MethodConfig, TrainingConfig
 from svgpbench.experiments.schema import Rates
@@ -292,6 +294,19 @@ def test_what_is_not_compared_is_named_with_the_reason() -> None:
     assert "- not compared: second, on 1 data set (airfoil: is unstable at its rate" in whole
 
 
+def test_the_answer_is_three_lines_with_the_methods_that_ten_data_sets_support() -> None:
+    several = field(*(records(data, a=0.3, b=0.302, c=0.304, d=0.303, e=0.9) for data in TABLES))
+    other = field(records("airfoil", a=0.3, b=0.9), rates="as printed")
+    assert answer_lines(Advice(GAUSSIAN, "nlpd", (several, other), (), (), ())) == (
+        ("method", "a, b, d and 1 more (gaussian, by NLPD)"),
+        ("data", "gaussian, N = 1000, D = 8; the near records have N = 90"),
+        ("evidence", "250 records of 10 data sets; comparable rates in 1 of 1 experiment"),
+    )
+    nothing = answer_lines(Advice(GAUSSIAN, "nlpd", (other,), (), (), ()))
+    assert nothing[0] == ("method", "no advice: 2 of 2 methods are known to have converged")
+    assert "comparable rates in 0 of 1 experiment" in nothing[2][1]
+
+
 def timed(**seconds: Sequence[float]) -> dict[str, tuple[float, ...]]:
     """Seconds to the target of ten problems, `first` in nine of them and `last` in the tenth."""
     every = {f"p{at}": tuple(seconds["first"]) for at in range(9)}
@@ -369,16 +384,24 @@ def test_a_table_of_ones_own_is_answered_by_records_of_its_size(
     own.write_text("a,y\n" + "".join(f"{i},{i % 7}.5\n" for i in range(100)))
     asked = (str(own), "--target", "y", "--results", str(results))
     assert exit_code(["advise", *asked]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["method", "data", "evidence"]
+    assert "no advice" in lines[0] and "gaussian, N = 100, D = 1; the near" in lines[1]
+    assert "70 records of 1 data set; comparable rates in 0 of 1 experiment" in lines[2]
+    assert lines[3] == "" and lines[-1] == f"next: svgpbench advise {shlex.join(asked)} --evidence"
+    assert not any(re.search(r"\*\*|^#", line) for line in lines)
+    assert exit_code(["advise", *asked, "--evidence"]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("## Gaussian, N = 100, D = 1\n")
+    assert "kobe2021-fig4.2, gaussian" in printed
+    assert "records of `kobe2021-fig4.2` on 1 data set" in printed
+    assert printed.endswith(f"next: svgpbench inducing {own} --target y\n")
+    assert exit_code(["advise", *asked, "--markdown"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("## Gaussian, N = 100, D = 1\n\n- method: no advice")
     assert (
         "| gaussian | 90 | 10 |" in printed and "**no advice**: rates were not searched" in printed
     )
     assert "###" not in printed
-    assert exit_code(["advise", *asked, "--evidence"]) == 0
-    printed = capsys.readouterr().out
-    assert "### kobe2021-fig4.2, gaussian" in printed
-    assert "records of `kobe2021-fig4.2` on 1 data set" in printed
     assert exit_code(["advise", *asked, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["evidence"], found["question"]["N"]) == (True, 100)
@@ -395,8 +418,9 @@ def test_where_no_record_is_near_there_is_no_evidence_and_no_ranking(
 ) -> None:
     assert exit_code(["advise", *asked, "--results", str(results)]) == 0
     printed = capsys.readouterr().out
-    assert "**No evidence**" in printed and "| judged by |" not in printed
-    here = "The nearest: kobe2021-fig4.2, thesis-sinusoid (N = 90" in printed
+    assert "No evidence" in printed and "judged by" not in printed
+    assert "no records here are near" in printed.splitlines()[2]
+    here = "The nearest: kobe2021-fig4.2, thesis-sinusoid (N = 90" in " ".join(printed.split())
     assert here == ("100000" in asked)
 
 
@@ -423,7 +447,7 @@ def test_a_mistake_is_one_line(
     assert says in error and error.count("\n") == 1
 
 
-COMMAND = "svgpbench advise --results results"
+COMMAND = "svgpbench advise --results results --markdown"
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ import typer
 
 from svgpbench.cli.data.audit import TableTask, Task
 from svgpbench.cli.one_data_set import USUAL_LIKELIHOODS, one_data_set
-from svgpbench.cli.options import AsJson, RecordsFolder, records_folder
-from svgpbench.cli.printing import print_json
+from svgpbench.cli.options import AsJson, RecordsFolder, given_arguments, records_folder
+from svgpbench.cli.printing import print_json, show
 from svgpbench.config import DataConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
@@ -17,6 +17,7 @@ from svgpbench.experiments.cell import load_data
 from svgpbench.experiments.data_errors import data_errors_are_the_users
 from svgpbench.experiments.leaks import leak_notes
 from svgpbench.metrics import METRICS
+from svgpbench.output.table import Table, columns
 from svgpbench.plugins import LIKELIHOODS, find, load, registry_of
 
 SUPPORTS = {
@@ -28,6 +29,7 @@ SUPPORTS = {
 
 
 def advise_command(
+    context: typer.Context,
     data: Annotated[
         str | None,
         typer.Argument(
@@ -79,10 +81,17 @@ def advise_command(
         bool, typer.Option("--evidence", help="Print the comparison of each experiment as well.")
     ] = False,
     as_json: AsJson = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
     """Recommend a method for data such as yours, where records of data sets near yours support one."""
     from svgpbench.comparison.advice import advise
-    from svgpbench.comparison.advice_text import advice_as_markdown
+    from svgpbench.comparison.advice_text import (
+        advice_as_markdown,
+        advice_parts,
+        answer_lines,
+        as_plain,
+        next_command,
+    )
     from svgpbench.comparison.cases import Question
     from svgpbench.results.pareto import known_score
 
@@ -110,10 +119,18 @@ def advise_command(
     advice = advise(records_folder(results), question, metric, experiments)
     if as_json:
         print_json(advice.to_json())
-    else:
+    elif as_markdown:
         typer.echo(advice_as_markdown(advice, evidence))
-        for leak in leak_notes(tables):
-            typer.echo(f"\n{leak}")
+    else:
+        answer = Table(columns(("", "")), answer_lines(advice))
+        show(answer, *map(as_plain, advice_parts(advice, evidence)), *leak_notes(tables))
+        words = next_command(
+            advice,
+            evidence,
+            given_arguments(context),
+            given_arguments(context, ("data", "target", "task")),
+        )
+        typer.echo(f"next: {words}")
 
 
 def _sizes(config: DataConfig) -> tuple[Task, int, int]:

@@ -1,8 +1,10 @@
-"""Advice as Markdown, also for a terminal: a short table, or all of the evidence."""
+"""Advice as texts and tables: the answer in three lines, then a table, or all of the evidence."""
 
 from __future__ import annotations
 
 import math
+import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
@@ -37,17 +39,103 @@ class AnswerRow(NamedTuple):
 
 
 def advice_as_markdown(advice: Advice, evidence: bool = False) -> str:
-    """Return the question, the table of answers, the records that are still needed, and the rule.
+    """Return the question, the answer, and all parts of the advice as Markdown."""
+    text = advice.question.text
+    lines = "\n".join(f"- {name}: {said}" for name, said in answer_lines(advice))
+    parts = [f"## {text[0].upper()}{text[1:]}", lines, *advice_parts(advice, evidence)]
+    return "\n\n".join(markdown(x) if isinstance(x, Table) else x for x in parts)
+
+
+def as_plain(part: str | Table) -> str | Table:
+    """Return a part without the signs of Markdown for bold and headings."""
+    if isinstance(part, str):
+        return re.sub(r"\*\*|^#+ ", "", part, flags=re.MULTILINE)
+    rows = [[as_plain(text) for text in row] for row in part.texts]
+    return Table(part.columns, rows)
+
+
+def answer_lines(advice: Advice) -> tuple[tuple[str, str], ...]:
+    """Return the answer in three named lines: which method, for which data, on what evidence."""
+    every: list[ExperimentField | TimedField] = [*advice.fields, *advice.timed]
+    advising = [field for field in every if field.recommended]
+    fields = [field for field in advice.fields if not advising or field in advising]
+    timed = [field for field in advice.timed if field in advising or not advice.fields]
+    sizes = [case.n for field in fields for case in field.cases]
+    sizes += [case.n for field in timed for case in field.cases]
+    data = advice.question.text + (f"; the near records have N = {_span(sizes)}" if sizes else "")
+    return (
+        ("method", _recommended(advising) or f"no advice{_converged(fields)}"),
+        ("data", data),
+        ("evidence", _extent(fields, timed) or "no records here are near"),
+    )
+
+
+def _recommended(fields: Sequence[ExperimentField | TimedField]) -> str:
+    """Return the recommended methods with their likelihood and score, empty if there are none."""
+    texts = []
+    for field in fields:
+        if isinstance(field, TimedField):
+            names = [timed.contestant for timed in field.recommended]
+            what = f"{field.likelihood}, by time"
+        else:
+            names = [ranked.method for ranked in field.recommended]
+            what = f"{field.cases[0].likelihood}, by {METRICS[field.metric].title}"
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        texts.append(f"{', '.join(names[:MOST_NAMES])}{more} ({what})")
+    return "; ".join(texts)
+
+
+def _converged(fields: Sequence[ExperimentField]) -> str:
+    """Return how many methods have converged and are stable, empty without experiments."""
+    tried = sum(field.tried for field in fields)
+    known = tried - sum(len({run.method for run in field.unsettled}) for field in fields)
+    return f": {known} of {tried} methods are known to have converged" if fields else ""
+
+
+def _extent(fields: Sequence[ExperimentField], timed: Sequence[TimedField]) -> str:
+    """Return the numbers of records, data sets and experiments, empty if there are none."""
+    texts = []
+    if fields:
+        sets = _sources([case for field in fields for case in field.cases])
+        rates = {field.experiment: field.rates for field in fields}
+        comparable = sum(origin != "as printed" for origin in rates.values())
+        texts.append(
+            f"{sum(field.records for field in fields)} records of {count(len(sets), 'data set')}; "
+            f"comparable rates in {comparable} of {count(len(rates), 'experiment')}"
+        )
+    if timed:
+        sets = _sources([case for field in timed for case in field.cases])
+        texts.append(f"times on {count(len(sets), 'data set')}")
+    return "; ".join(texts)
+
+
+def next_command(advice: Advice, evidence: bool, asked: Sequence[str], data: Sequence[str]) -> str:
+    """Return the command that a reader of the advice runs next.
+
+    Args:
+        advice: the answer of the records.
+        evidence: True if the comparisons of the experiments have been shown.
+        asked: arguments of the command that gave the advice, without `--evidence`.
+        data: arguments that name the data set, empty without one.
+    """
+    if (advice.fields or advice.timed) and not evidence:
+        return shlex.join(["svgpbench", "advise", *asked, "--evidence"])
+    return shlex.join(
+        ["svgpbench", "inducing", *data] if data else ["svgpbench", "list", "methods"]
+    )
+
+
+def advice_parts(advice: Advice, evidence: bool = False) -> list[str | Table]:
+    """Return the table of answers, the records that are still needed, and the rule.
 
     Args:
         advice: the answer of the records.
         evidence: add the comparison of each experiment.
     """
-    text = advice.question.text
-    parts = [f"## {text[0].upper()}{text[1:]}"]
+    parts: list[str | Table] = []
     rows = list(_answer_rows(advice))
     if rows:
-        parts.append(markdown(Table(columns(HEADER), [row.cells for row in rows[:MOST_ROWS]])))
+        parts.append(Table(columns(HEADER), [row.cells for row in rows[:MOST_ROWS]]))
         needed = [row.needed for row in rows[:MOST_ROWS] if row.needed]
         if needed:
             parts += ["What would be needed:", "\n".join(f"- {line}" for line in needed)]
@@ -61,7 +149,7 @@ def advice_as_markdown(advice: Advice, evidence: bool = False) -> str:
     if evidence:
         parts += [part for field in advice.timed for part in _timed(field)]
         parts += [part for field in advice.fields for part in _field(field)]
-    return "\n\n".join([*parts, "\n".join(f"- {note}" for note in notes)])
+    return [*parts, "\n".join(f"- {note}" for note in notes)]
 
 
 def _no_evidence(advice: Advice) -> str:
@@ -218,20 +306,20 @@ def _fastest(field: TimedField) -> str:
     return ", ".join(texts[:MOST_NAMES]) or "no method got to it"
 
 
-def _field(field: ExperimentField) -> Iterator[str]:
+def _field(field: ExperimentField) -> Iterator[str | Table]:
     """Yield the heading, the answer, the comparison and the evidence of an experiment."""
     likelihood = field.cases[0].likelihood
     yield f"### {field.experiment}, {likelihood}"
     yield f"**{field.answer[0].upper()}{field.answer[1:]}.**"
     if len(field.methods) > 1:
-        yield markdown(_ranking(field))
+        yield _ranking(field)
     if len(field.counted) <= MOST_DATA and len(field.methods) > 1:
         title = METRICS[field.metric].title
         yield (
             f"By how much {field.methods[0].method} is better in {title}, paired by split and start, "
             "with 95 % intervals:"
         )
-        yield markdown(_differences(field))
+        yield _differences(field)
     yield "\n".join(_evidence(field))
 
 
@@ -291,7 +379,7 @@ def _evidence(field: ExperimentField) -> Iterator[str]:
     yield from (f"- {note}" for note in field.notes)
 
 
-def _timed(field: TimedField) -> Iterator[str]:
+def _timed(field: TimedField) -> Iterator[str | Table]:
     """Yield the heading, the answer and the seconds of each contestant to each target."""
     yield f"### svgpbench learn, plan `{field.plan}`, {field.likelihood}"
     yield f"**{field.answer[0].upper()}{field.answer[1:]}.**"
@@ -300,7 +388,7 @@ def _timed(field: TimedField) -> Iterator[str]:
         (timed.contestant, *(_seconds(timed.typical(problem)) for problem in field.targets))
         for timed in field.methods
     ]
-    yield markdown(Table(header, rows))
+    yield Table(header, rows)
     yield "Seconds of training, the median over seeds."
 
 
