@@ -57,7 +57,12 @@ def inducing_command(
     config = one_data_set(data, [target] if target else [], task)
     rows = load_data(config)
     X = pd.DataFrame(rows.X, columns=list(rows.feature_names))
-    settings: dict[str, Any] = {"kernel": kernel, "backend": backend, "seed": seed}
+    settings: dict[str, Any] = {
+        "kernel": kernel,
+        "backend": backend,
+        "seed": seed,
+        "progress": True,
+    }
     table = compare_inducing_counts(
         X,
         rows.y,

@@ -7,17 +7,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from svgpbench.config import CellConfig
 from svgpbench.metrics import METRICS, USUAL
+from svgpbench.output.progress_bar import progress_bar
 from svgpbench.plugins import LIKELIHOODS, load
 
 if TYPE_CHECKING:
@@ -45,15 +38,7 @@ def reporter() -> Iterator[Callable[[Event], None]]:
     if not console.is_terminal:
         yield lambda event: _print_line(console, event)
         return
-    columns = (
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
+    with progress_bar(console) as progress:
         bar = progress.add_task("starting", total=None)
 
         def show(event: Event) -> None:

@@ -12,6 +12,7 @@ from svgpbench.experiments.identity import completed
 from svgpbench.experiments.outcome import Outcome, columns
 from svgpbench.posterior.kept import save_posterior
 from svgpbench.posterior.posterior import Posterior, TrainingFacts
+from svgpbench.posterior.progress import checkpoint_of_fit
 from svgpbench.tree import tree_map
 from svgpbench_datasets import Dataset, Prepared
 
@@ -24,7 +25,7 @@ def posterior_path(config: CellConfig) -> Path:
 def run_cell(config: CellConfig, checkpoint: Path | None = None, every_s: float = 0.0) -> Outcome:
     """Train, and save the posterior if the run ended with status `ok`."""
     trainer, ready = build_trainer(config)
-    trained = trainer.run()
+    trained = trainer.run(checkpoint_of_fit(Path(str(config.data.path))))
     outcome = Outcome(status=trained.status, message=trained.message, trace=columns(trained.trace))
     if trained.status == "ok":
         facts = _facts(config, load_data(config.data), ready, outcome)

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,6 +29,7 @@ from svgpbench.posterior.cell import posterior_path
 from svgpbench.posterior.given import finite, table_of, vector
 from svgpbench.posterior.kept import load_posterior
 from svgpbench.posterior.posterior import Posterior
+from svgpbench.posterior.progress import iterations_shown
 from svgpbench.results.unsettled import LONGER
 from svgpbench.runs.process import CellLimits, WorkerKind, WorkerProcess
 from svgpbench.runs.protocol import Request
@@ -56,6 +58,7 @@ def fit(
     seed: int = 0,
     jitter: float = 1e-6,
     timeout: float | None = None,
+    progress: bool = False,
 ) -> Posterior:
     """Train one method on all rows of X [n, D] and y [n], and return its posterior.
 
@@ -74,6 +77,7 @@ def fit(
         seed: seed of the initial values and the minibatches.
         jitter: added to the diagonal of K(Z, Z).
         timeout: largest number of seconds for the training; None for no limit.
+        progress: show iterations, bound and seconds on a terminal's stderr.
 
     Raises:
         UserError: if the model cannot be trained, or if the training fails, with the reason.
@@ -124,7 +128,10 @@ def fit(
         config = _checked(CellConfig, tables)
         table.to_parquet(path, index=False)
         try:
-            posterior = _trained(config, timeout)
+            with (
+                iterations_shown(path, config.training.em_iterations) if progress else nullcontext()
+            ):
+                posterior = _trained(config, timeout)
         except UserError as error:  # the caller does not know our temporary file
             raise UserError(str(error).replace(f"{path}: ", "")) from error
     if posterior.unsettled:
