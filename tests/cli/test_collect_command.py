@@ -90,7 +90,10 @@ def test_records_become_a_table(cli: Cli, here: Path) -> None:
     assert len(pd.read_csv("traces.csv")) == 8
 
 
-def test_what_a_reader_must_know_is_a_line_on_stderr(cli: Cli, here: Path) -> None:
+def test_what_a_reader_must_know_is_a_line_on_stderr(
+    cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
     first, second, *_ = record_files(here / "whole")
     first.write_bytes(first.read_bytes()[:50])
     (here / "rows.csv").unlink()

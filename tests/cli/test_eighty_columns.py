@@ -1,23 +1,27 @@
-"""Tables of every command in a terminal of 80 columns: no number is cut, and no line of a table too long."""
+"""Every command in a terminal of 80 columns: no number is cut, and no line is too long."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from command_line import Cli
+from command_line import Cli, Outcome
 from committed_records import RESULTS, committed
+from own_experiment import write_own
 from rich.console import RenderableType
 
 from svgpbench.checks.identities import IdentityResult
 from svgpbench.checks.matrix import MatrixEntry
 from svgpbench.checks.report import COLUMNS, Report
 from svgpbench.checks.rounding import Rounding
+from svgpbench.cli.commands import COMMANDS as COMMAND_NAMES
 from svgpbench.output import terminal
 from svgpbench.output.table import Table
 from svgpbench.runs.verification import Verdict
+from svgpbench.site.building import Built
 
 WIDTH = 80
 OF_FIG3 = ("adam2021-fig3", "--results", RESULTS)
@@ -42,7 +46,31 @@ COMMANDS: dict[str, tuple[str | Path, ...]] = {
     "scaling": ("scaling", "--load", RESULTS / "scaling" / "gaussian-cpu.json"),
     "survive": ("survive", "--from-records", "--results", RESULTS / "survival"),
     "learn": ("learn", "--from-records", "--results", RESULTS / "learning"),
+    "advise": ("advise", "airfoil", "--results", "records", "--evidence"),
+    "choose": ("choose", "adam2021-table1", "--results", RESULTS),
+    "inducing": ("inducing", "rows.csv", "--target", "y", "--count", "3", "--count", "5"),
 }
+
+WITHOUT_TABLES: dict[str, tuple[str | Path, ...]] = {
+    "plot": ("plot", *OF_FIG3, "--preset", "starts", "--out", "figure.png"),
+    "plot of exponents": (
+        *("scaling", "--load", RESULTS / "scaling" / "gaussian-cpu.json"),
+        *("--figure", "scaling.png", "--json"),
+    ),
+    "roofline": (
+        *("speed", "--load", RESULTS / "speed" / "gpflow-cpu.json", "--roofline", "roofline.png"),
+    ),
+    "reproduce": ("reproduce", "adam2021/fig5", "--from-records", "--results", RESULTS),
+    "collect": ("collect", "records", "--out", "cells.csv"),
+    "collect into": ("collect", "records", "--into", "together"),
+    "run": ("run", "mine.toml"),
+    "migrate": ("migrate",),
+    "new": ("new", "method", "mine"),
+    "help": ("--help",),
+}
+
+HAS_ADDRESSES = ("fetch",)
+"""Commands that print addresses of files, one a line."""
 
 
 @pytest.fixture
@@ -60,6 +88,27 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Table, int]]:
     return found
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with an experiment of a user, its table, and the committed records of one experiment."""
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / "kobe2021-optima.parquet").symlink_to(
+        RESULTS / "kobe2021-optima.parquet"
+    )
+    write_own(tmp_path)
+    return tmp_path
+
+
+def check_lines(outcome: Outcome) -> None:
+    """A line longer than the terminal is one word or command, which would not be copied if it were broken."""
+    assert outcome.out + outcome.err
+    for line in f"{outcome.out}{outcome.err}".splitlines():
+        if line.startswith("["):
+            continue  # a finished cell: a terminal shows a bar instead
+        whole = re.sub(r"`[^`]+`", lambda command: command[0].replace(" ", "_"), line)
+        assert len(line) <= WIDTH or len(whole.split()) == 1, line
+
+
 def check(out: str, shown: list[tuple[Table, int]]) -> None:
     assert shown
     assert not re.search(r"\d…", out)
@@ -73,11 +122,46 @@ def check(out: str, shown: list[tuple[Table, int]]) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_prints_readable_tables(
-    cli: Cli, shown: list[tuple[Table, int]], command: str
+    cli: Cli, shown: list[tuple[Table, int]], folder: Path, command: str
 ) -> None:
     outcome = cli(*COMMANDS[command])
     assert outcome.code in (0, 1), outcome.err
     check(outcome.out, shown)
+    if command not in HAS_ADDRESSES:
+        check_lines(outcome)
+
+
+@pytest.mark.parametrize("command", WITHOUT_TABLES)
+def test_a_command_prints_no_line_that_is_too_long(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, folder: Path, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    outcome = cli(*WITHOUT_TABLES[command])
+    assert outcome.code in (0, 1), outcome.err
+    check_lines(outcome)
+    assert not re.search(r"\d…", outcome.out)
+
+
+def test_the_report_prints_no_line_that_is_too_long(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    built = Built(120, 13_000_000, 4_000_000, ("an experiment with too few records, " * 5,))
+    monkeypatch.setattr("svgpbench.site.building.build_site", lambda *_: built)
+    monkeypatch.setattr(
+        "svgpbench.papers.judged_claims.judged_and_drawn", lambda *_: nullcontext(([], None))
+    )
+    outcome = cli("report", "--results", RESULTS, "--out", "a-folder/of-the-site/of-all-records")
+    assert outcome.code == 0 and "120 pages" in outcome.out
+    check_lines(outcome)
+
+
+@pytest.mark.parametrize("command", COMMAND_NAMES)
+def test_help_prints_no_line_that_is_too_long(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    check_lines(cli(command, "--help"))
 
 
 def test_a_check_prints_readable_tables(
@@ -95,7 +179,9 @@ def test_a_check_prints_readable_tables(
         ["numpy", "jax"], True, entries, [identity], [Rounding(15, 1e-6, 1e-5, 1.0)], []
     )
     monkeypatch.setattr("svgpbench.checks.run_checks", lambda **_: report)
-    check(cli("check").out, shown)
+    outcome = cli("check")
+    check(outcome.out, shown)
+    check_lines(outcome)
 
 
 def test_verdicts_on_records_are_readable(
@@ -104,7 +190,9 @@ def test_verdicts_on_records_are_readable(
     records = committed("adam2021-fig3")[:3]
     verdicts = [Verdict(one, "chaotic", 1.5e-3, 2.5e-2, "its worker was killed") for one in records]
     monkeypatch.setattr("svgpbench.runs.verification.verify", lambda *_: verdicts)
-    check(cli("verify", "--results", RESULTS).out, shown)
+    outcome = cli("verify", "--results", RESULTS)
+    check(outcome.out, shown)
+    check_lines(outcome)
 
 
 def test_a_claim_is_one_line_with_its_grade(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,8 +168,9 @@ def test_the_ledger_is_that_of_the_claims_command(cli: Cli, reproduced: Reproduc
 
 
 def test_a_claim_brings_its_artefact_alone_and_cells_that_ran_are_kept(
-    cli: Cli, reproduced: Reproduced, tmp_path: Path
+    cli: Cli, reproduced: Reproduced, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
     before = {path: path.stat().st_mtime_ns for path in record_files(reproduced.results)}
     done = cli("reproduce", "tides2030-01", "--results", reproduced.results, "--out", tmp_path)
     assert done.code == 0, done.err

@@ -6,7 +6,7 @@ import typer
 
 from svgpbench.cli.exit_codes import FAILED
 from svgpbench.cli.options import ExperimentName, RecordsFolder, records_folder
-from svgpbench.cli.printing import show
+from svgpbench.cli.printing import say, show
 from svgpbench.experiments import load_experiment
 from svgpbench.output.table import Column, Table, number
 
@@ -27,8 +27,8 @@ def choose_command(experiment: ExperimentName, *, results: RecordsFolder = None)
     wrong = {choice.named: choice.best for choice in row_choices if choice.named != choice.best}
     preset = choosing_preset(declared)
     if not wrong:
-        typer.echo(f"preset {preset} names these")
+        say(f"preset {preset} names these")
         return
     for named, best in wrong.items():
-        typer.echo(f"preset {preset} names {named!r} where the records choose {best!r}")
+        say(f"preset {preset} names {named!r} where the records choose {best!r}")
     raise typer.Exit(FAILED)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from svgpbench.cli.options import AsJson, RecordsFolder, records_folder
-from svgpbench.cli.printing import counting, print_json, show
+from svgpbench.cli.printing import counting, print_json, say, show
 from svgpbench.errors import UserError
 from svgpbench.output.table import Column, Styled, Table
 
@@ -132,7 +132,7 @@ def _print_released(paper: str | None, as_markdown: bool) -> None:
         return
     names = ("id", "claim", "grade", "fidelity", "effect")
     show(_table([[row[name] for name in names] for row in rows]))
-    typer.echo(
+    say(
         f"of version {version('svgpbench')}, from its repository's records; "
         "`svgpbench claims --results FOLDER` grades yours"
     )

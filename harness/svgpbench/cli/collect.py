@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from svgpbench.cli.printing import say
 from svgpbench.errors import UserError
 
 
@@ -64,7 +65,7 @@ def collect_command(
             raise UserError("--traces is for a table; give --out, not --into")
         merged = merge(folders, into, keep is not None)
         _print_warnings(merged.warnings)
-        typer.echo(f"{into}: {merged.added} records added, {merged.existing} were there")
+        say(f"{into}: {merged.added} records added, {merged.existing} were there")
 
 
 def _write(folders: list[Path], out: Path, traces: bool, newest: bool) -> Iterable[str]:
@@ -81,11 +82,11 @@ def _write(folders: list[Path], out: Path, traces: bool, newest: bool) -> Iterab
     counts = Counter(cell.record.status for cell in stored)
     listed = ", ".join(f"{count} {status}" for status, count in counts.most_common())
     rows = f", {len(table)} trace points" if traces else ""
-    typer.echo(f"{out}: {len(stored)} cells ({listed}){rows}, {len(table.columns)} columns")
+    say(f"{out}: {len(stored)} cells ({listed}){rows}, {len(table.columns)} columns")
     left_out = [f"left out: {line}" for line in records.damaged]
     return [*left_out, *tidy.warnings(stored, table)]
 
 
 def _print_warnings(lines: Iterable[str]) -> None:
     for line in lines:
-        typer.echo(f"warning: {line}", err=True)
+        say(f"warning: {line}", err=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import typer
-
 from svgpbench.cli.options import RESULTS, ResultsFolder
+from svgpbench.cli.printing import say
 
 
 def migrate_command(results: ResultsFolder = RESULTS) -> None:
@@ -12,9 +11,9 @@ def migrate_command(results: ResultsFolder = RESULTS) -> None:
     from svgpbench.results.migration import migrate
 
     done = migrate(results)
-    typer.echo(f"{done.rewritten} records rewritten, {done.current} were current")
+    say(f"{done.rewritten} records rewritten, {done.current} were current")
     if done.replicas:
-        typer.echo(
+        say(
             f"{len(done.replicas)} replicas removed: they moved targets where they move inputs now; "
             "`svgpbench run` makes them anew"
         )

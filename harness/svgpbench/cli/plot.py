@@ -14,6 +14,7 @@ from svgpbench.cli.options import (
     RecordsFolder,
     records_folder,
 )
+from svgpbench.cli.printing import say
 from svgpbench.cli.table import KindName, check_one_name, collected_records
 from svgpbench.errors import UserError
 from svgpbench.experiments import FigureEntry, load_experiment
@@ -58,6 +59,6 @@ def plot_command(
     kinds: list[FigureKind] = [kind_of(FIGURES, entry, declared) for entry in entries]
     collected = collected_records(declared, preset, records_folder(results), backend)
     for path, figure_kind in zip(paths, kinds, strict=True):
-        typer.echo(f"{path}\n{draw_figure(collected, path, figure_kind)}")
+        say(f"{path}\n{draw_figure(collected, path, figure_kind)}")
     if note := unsettled_note(collected.records):
-        typer.echo(note)
+        say(note)

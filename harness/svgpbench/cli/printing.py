@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -27,7 +29,7 @@ def show(*parts: Table | BuiltTable | str, notes: Iterable[str | Styled] = ()) -
     Tables are as wide as the terminal or `COLUMNS`, and `WIDTH` in a file or a pipe.
     """
     console = Console(markup=False, emoji=False, highlight=False)  # names may contain brackets
-    if not (console.is_terminal or os.environ.get("COLUMNS")):
+    if not _has_width(console):
         console.width = WIDTH
     for index, part in enumerate(parts):
         if index:
@@ -37,7 +39,30 @@ def show(*parts: Table | BuiltTable | str, notes: Iterable[str | Styled] = ()) -
         if index == 0 and parts:
             console.print()
         text, style = note if isinstance(note, Styled) else (note, "dim")
-        console.print(Text(text, style=style), soft_wrap=True)
+        console.print(Text(_broken(text, console), style=style), soft_wrap=True)
+
+
+def say(*lines: object, err: bool = False) -> None:
+    """Print lines. Where there is a width, each is broken at blanks, but not inside of backticks."""
+    console = Console(stderr=err)
+    for line in lines:
+        typer.echo(_broken(str(line), console), err=err)
+
+
+def _has_width(console: Console) -> bool:
+    return console.is_terminal or bool(os.environ.get("COLUMNS"))
+
+
+def _broken(text: str, console: Console) -> str:
+    """Return a text in lines that fit the console; a word, path or command is never broken."""
+    if not _has_width(console):
+        return text
+    whole = re.sub(r"`[^`]+`", lambda command: command[0].replace(" ", "\0"), text)
+    lines = (
+        textwrap.fill(line, console.width, break_long_words=False, break_on_hyphens=False)
+        for line in whole.split("\n")
+    )
+    return "\n".join(lines).replace("\0", " ")
 
 
 def print_json(value: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from svgpbench.cli.options import RESULTS, RecordsFolder, records_folder
-from svgpbench.cli.printing import tell
+from svgpbench.cli.printing import say, tell
 from svgpbench.errors import UserError
 from svgpbench.output.number_formats import in_bytes
 
@@ -44,8 +44,8 @@ def report_command(
         claims = [(owner, claim) for owner, owned in judged for claim in owned]
         built = build_site(claims, results, out, tell, frame_of)
     for line in built.left_out:
-        typer.echo(f"warning: left out: {line}", err=True)
-    typer.echo(
+        say(f"warning: left out: {line}", err=True)
+    say(
         f"{out / 'index.html'}: {built.pages} pages, {in_bytes(built.size - built.downloads)}, and "
         f"{in_bytes(built.downloads)} to download"
     )

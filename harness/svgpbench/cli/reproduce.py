@@ -10,6 +10,7 @@ import typer
 
 from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
 from svgpbench.cli.options import RESULTS, Backends, PresetName, RecordsFolder, records_folder
+from svgpbench.cli.printing import say
 from svgpbench.cli.progress import reporter
 from svgpbench.errors import UserError
 
@@ -87,8 +88,8 @@ def reproduce_command(
                 line = _output_line(output, ran)
             else:
                 line = _line_without_cells(paper, artefact, results, out)
-            typer.echo(f"{paper.name}/{artefact.id}: {line}")
-    typer.echo(f"{out}/claims.md, {out}/claims.json: {write_ledger(out, judged)}")
+            say(f"{paper.name}/{artefact.id}: {line}")
+    say(f"{out}/claims.md, {out}/claims.json: {write_ledger(out, judged)}")
     if any(status != "ok" for output in outputs.values() for status in output.statuses.values()):
         raise typer.Exit(FAILED)
 
@@ -103,7 +104,7 @@ def _write_pages(selections: Sequence[PaperSelection], results: Path, folder: Pa
         for selection, (_, claims) in zip(shown, judged, strict=True):
             page, *pictures = write_page(selection, claims, results, folder, frame_of)
             size = sum(path.stat().st_size for path in pictures) / 1e6
-            typer.echo(f"{page}: {len(pictures)} pictures, {size:.1f} MB")
+            say(f"{page}: {len(pictures)} pictures, {size:.1f} MB")
 
 
 def _run(planned: Sequence[PlannedArtefact], results: Path) -> Collection[str]:
@@ -118,7 +119,7 @@ def _run(planned: Sequence[PlannedArtefact], results: Path) -> Collection[str]:
     with reporter() as on_event:
         summary = run_cells(cells, results=results, on_event=on_event)
     if summary.interrupted:
-        typer.echo("interrupted; the same command goes on from here")
+        say("interrupted; the same command goes on from here")
         raise typer.Exit(INTERRUPTED)
     return {record.cell_id for record in summary.records}
 

@@ -25,7 +25,7 @@ from svgpbench.cli.options import (
     PresetName,
     ResultsFolder,
 )
-from svgpbench.cli.printing import print_json
+from svgpbench.cli.printing import print_json, say
 from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, Selection, load_experiment
@@ -206,13 +206,13 @@ def _print_summary(records: list[Record], resumed: int, elsewhere: int) -> None:
     typer.echo(f"{len(records)} cells: {counts or 'none finished'}{note}")
     failures = [record for record in records if record.status != "ok"]
     for record in failures[:MOST_FAILURES_SHOWN]:
-        typer.echo(f"  {cell_title(record.config)}: {record.status}: {record.message}")
+        say(f"  {cell_title(record.config)}: {record.status}: {record.message}")
     if len(failures) > MOST_FAILURES_SHOWN:
         typer.echo(f"  and {len(failures) - MOST_FAILURES_SHOWN} more; --json lists all")
     if note := unsettled_note(records):
-        typer.echo(note)
+        say(note)
     for leak in leak_notes(record.config.data for record in records):
-        typer.echo(leak)
+        say(leak)
 
 
 def _print_json(records: list[Record], resumed: int, interrupted: bool, following: str) -> None:

@@ -17,7 +17,7 @@ from svgpbench.benchmarks.timing.problems import Shape
 from svgpbench.benchmarks.timing.record_files import read_report, write_report
 from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
 from svgpbench.cli.options import AsJson, Device, OnDevice
-from svgpbench.cli.printing import print_json, show, tell
+from svgpbench.cli.printing import print_json, say, show, tell
 from svgpbench.cli.timing_options import (
     MaxOtherCores,
     RecordFile,
@@ -134,7 +134,7 @@ def scaling_command(
     if figure is not None:
         from svgpbench.benchmarks.scaling.figure import draw_scaling
 
-        typer.echo(f"{figure}\n{draw_scaling(report, figure)}")
+        say(f"{figure}\n{draw_scaling(report, figure)}")
     if report.speed.interrupted:
         raise typer.Exit(INTERRUPTED)
     if not report.speed.ok:

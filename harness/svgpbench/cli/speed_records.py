@@ -10,7 +10,7 @@ import typer
 from svgpbench.benchmarks.timing import SpeedReport
 from svgpbench.benchmarks.timing.record_files import read_report
 from svgpbench.benchmarks.timing.tables import CONVENTION, floor_table, rates_table, times_table
-from svgpbench.cli.printing import show
+from svgpbench.cli.printing import say, show
 
 
 def print_report(report: SpeedReport) -> None:
@@ -41,4 +41,4 @@ def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> None:
     """Write the roofline figure, and print its path and caption."""
     from svgpbench.benchmarks.timing.roofline import draw_roofline as draw
 
-    typer.echo(f"{path}\n{draw(reports, path)}")
+    say(f"{path}\n{draw(reports, path)}")

@@ -15,7 +15,7 @@ from svgpbench.cli.options import (
     RecordsFolder,
     records_folder,
 )
-from svgpbench.cli.printing import print_json, show
+from svgpbench.cli.printing import print_json, say, show
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, TableEntry, load_experiment, resolve
 from svgpbench.metrics import metric as find_metric
@@ -87,7 +87,7 @@ def table_command(
         _print_table(built, form)
     if not form:
         for leak in leak_notes(record.config.data for record in collected.records):
-            typer.echo(leak)
+            say(leak)
 
 
 def _print_table(table: BuiltTable, form: str) -> None:

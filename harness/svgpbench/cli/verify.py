@@ -9,7 +9,7 @@ import typer
 
 from svgpbench.cli.exit_codes import FAILED
 from svgpbench.cli.options import AsJson, Jobs, RecordsFolder, records_folder
-from svgpbench.cli.printing import print_json, show
+from svgpbench.cli.printing import print_json, say, show
 from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
@@ -90,8 +90,8 @@ def _print(verdicts: list[Verdict]) -> None:
     ]
     show(Table(columns, rows))
     counts = Counter(verdict.kind for verdict in verdicts)
-    typer.echo(", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
-    typer.echo("largest relative difference of a column of the trace, times left out")
+    say(", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
+    say("largest relative difference of a column of the trace, times left out")
     newer = sorted({name for verdict in verdicts for name in verdict.newer})
     if newer:
-        typer.echo(f"not in all of these records, and not compared there: {', '.join(newer)}")
+        say(f"not in all of these records, and not compared there: {', '.join(newer)}")
