@@ -13,7 +13,7 @@ from command_line import Cli
 from synthetic_records import quick_cells, synthetic_record, write_all
 
 from svgpbench.config import CellConfig
-from svgpbench.experiments import load_experiment, resolve
+from svgpbench.experiments import Selection, load_experiment, resolve
 from svgpbench.output.number_formats import plus_minus
 from svgpbench.results.records import write_record
 
@@ -202,6 +202,21 @@ def test_without_a_preset_a_table_shows_what_is_there_and_says_of_which(
     drawn = cli("plot", "sizes.toml", "--results", "r", "--out", "f.png")
     assert drawn.code == 0
     assert line in " ".join(drawn.out.split())
+
+
+def test_a_backend_outside_the_preset_is_chosen_as_run_chooses_it(cli: Cli, tmp_path: Path) -> None:
+    """Of Figure 3 no preset has NumPy."""
+    declared = load_experiment(FIG3)
+    assert "numpy" not in {cell.backend.name for cell in quick_cells()}
+    write_all(tmp_path / "r", resolve(declared, "quick", Selection(backends=["numpy"])))
+    chosen = ("--results", "r", "--preset", "quick", "--backend", "numpy")
+    table = cli("table", FIG3, *chosen)
+    assert (table.code, "have not run" in table.out) == (0, False), table.err
+    assert cli("plot", FIG3, *chosen, "--out", "figure.png").code == 0
+    compared = cli("compare", "t-SVGP", "q-SVGP Adam", "--experiment", FIG3, *chosen, "--json")
+    assert compared.code == 0
+    assert {row["backend"] for row in json.loads(compared.out)["rows"]} == {"numpy"}
+    assert cli("table", FIG3, *chosen[:4]).code == 2  # the preset's own backends have not run
 
 
 def test_a_damaged_record_is_left_out_of_a_table_and_named(cli: Cli, tmp_path: Path) -> None:

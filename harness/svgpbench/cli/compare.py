@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from svgpbench.cli.exit_codes import FAILED
-from svgpbench.cli.options import AsJson, Backends, PresetName, RecordsFolder, records_folder
+from svgpbench.cli.options import (
+    AsJson,
+    Backends,
+    PresetName,
+    RecordsFolder,
+    chosen_cells,
+    records_folder,
+)
 from svgpbench.cli.printing import print_json, show
 from svgpbench.errors import UserError
-from svgpbench.experiments import Experiment, load_experiment, resolve, shipped_experiments
+from svgpbench.experiments import Experiment, load_experiment, shipped_experiments
 from svgpbench.output.table import Column, Table, number
 
 if TYPE_CHECKING:
@@ -91,7 +98,7 @@ def _sides_of_folders(
         if not folder.is_dir():
             raise UserError(f"{folder}: there is no such folder; compare two folders of records, or "
                             "two methods or backends of --experiment")  # fmt: skip
-    cells = resolve(declared, preset) if declared and preset else None
+    cells = chosen_cells(declared, preset, backends) if declared else None
     name = None if declared is None else declared.name
     return folders(first, second, name, cells, backends)
 
@@ -107,8 +114,7 @@ def _sides_of_experiment(
     from svgpbench.comparison.inputs import methods_or_backends
     from svgpbench.results.collect import collect
 
-    cells = resolve(declared, preset) if preset else None
-    collected = collect(results, declared, cells, backends)
+    collected = collect(results, declared, chosen_cells(declared, preset, backends), backends)
     return methods_or_backends(collected, first, second, each_backend=bool(backends))
 
 

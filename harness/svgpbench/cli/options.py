@@ -10,6 +10,8 @@ from typing import Annotated, TypeAlias
 import typer
 
 from svgpbench.cli.printing import tell
+from svgpbench.config import CellConfig
+from svgpbench.experiments import Experiment, Selection, resolve
 
 RESULTS = Path("runs")
 """Default folder of records."""
@@ -100,6 +102,13 @@ def given_arguments(context: typer.Context, names: Sequence[str] = ()) -> list[s
             option = [parameter.opts[0]] if parameter.opts[0].startswith("-") else []
             words += option if one is True else [*option, str(one)]
     return words
+
+
+def chosen_cells(
+    declared: Experiment, preset: str | None, backends: Sequence[str] | None
+) -> list[CellConfig] | None:
+    """Return the cells of a preset on the chosen backends, as `svgpbench run` does; None without a preset."""
+    return resolve(declared, preset, Selection(backends=backends or ())) if preset else None
 
 
 def records_folder(results: Path | None) -> Path:

@@ -187,9 +187,11 @@ def _next_command(
 ) -> str:
     """Return the command that prints the table of these records."""
     words = ["svgpbench", "table", name]
-    # A selection may have cells outside the preset. The table of the preset would omit them.
-    if selection == Selection() and (preset or DEFAULT_PRESET in experiment.presets):
+    # Another selection may have cells outside the preset. The table of the preset would omit them.
+    chosen = Selection(backends=selection.backends)
+    if selection == chosen and (preset or DEFAULT_PRESET in experiment.presets):
         words += ["--preset", preset or DEFAULT_PRESET]
+        words += [word for name in selection.backends for word in ("--backend", name)]
     if results != RESULTS:
         words += ["--results", str(results)]
     return shlex.join(words)

@@ -13,11 +13,12 @@ from svgpbench.cli.options import (
     ExperimentName,
     PresetName,
     RecordsFolder,
+    chosen_cells,
     records_folder,
 )
 from svgpbench.cli.printing import print_json, say, show
 from svgpbench.errors import UserError
-from svgpbench.experiments import Experiment, TableEntry, load_experiment, resolve
+from svgpbench.experiments import Experiment, TableEntry, load_experiment
 from svgpbench.metrics import metric as find_metric
 from svgpbench.plugins import TABLES
 
@@ -113,5 +114,4 @@ def collected_records(
     """Return the records of an experiment, of a preset or all."""
     from svgpbench.results.collect import collect
 
-    cells = resolve(declared, preset) if preset else None
-    return collect(results, declared, cells, backends)
+    return collect(results, declared, chosen_cells(declared, preset, backends), backends)
