@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,11 @@ def slope(f: Callable[[float], T], h: float = 3e-3) -> T:
     """Return f′(0) from six values at distances up to 3h."""
     d1, d2, d3 = (f(k * h) - f(-k * h) for k in (1, 2, 3))
     return (45.0 * d1 - 9.0 * d2 + d3) / (60.0 * h)
+
+
+def slope_along(f: Callable[..., T], point: Sequence[Any], direction: Sequence[Any]) -> T:
+    """Return the slope of f at a point along a direction; both have one entry per argument of f."""
+    return slope(lambda t: f(*(x + t * d for x, d in zip(point, direction, strict=True))))
 
 
 def curvature(f: Callable[[float], float], h: float = 2e-2) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,15 +15,17 @@ from svgpbench.ops import Tree
 from svgpbench.training.m_step import m_objective
 from svgpbench.tree import leaves, tree_map
 
-STANDS_STILL, MOST_STEPS = 1e-12, 400
 
-
-def converged_state(b: Bench, rate: float = 0.8) -> Tree:
-    """Run full-batch E-steps until the state changes by less than 1e-12, at most 400; return the state."""
-    state, batch = b.start, b.full
-    for _ in range(MOST_STEPS):
-        before, state = state, b.e_step(state, batch, rate)
-        if worst_of(leaves(state), leaves(before)) < STANDS_STILL:
+def converged_state(
+    b: Bench, rate: float = 0.8, *, start: Tree = None, still: float = 1e-12, most: int = 400
+) -> Tree:
+    """Return the state after full-batch E-steps until it changes by less than `still`, at most `most`."""
+    state, batch = b.start if start is None else start, b.full
+    f = b.steps.factor(b.raw, b.prior, batch)
+    for _ in range(most):
+        before = state
+        state = b.steps.e_phase(b.raw, f, batch, before, b.number(rate), b.one)
+        if worst_of(leaves(state), leaves(before)) < still:
             break
     return state
 
@@ -48,6 +52,14 @@ def theta_at(
     likelihood = tree_map(lambda x: x * noise, theta.likelihood)
     inducing = theta.inducing if b.method.basis == "data" else theta.inducing + shift
     return Theta(kernel, likelihood, inducing)
+
+
+def kernel_paths(b: Bench) -> dict[str, Callable[[float], Theta]]:
+    """Return paths of θ along the logarithms of the kernel's parameters."""
+    return {
+        "variance": lambda t: theta_at(b, variance=float(np.exp(t))),
+        "lengthscales": lambda t: theta_at(b, lengthscales=float(np.exp(t))),
+    }
 
 
 def raw_at(b: Bench, theta: Theta) -> Theta:

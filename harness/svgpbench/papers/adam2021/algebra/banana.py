@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from svgpbench.checks.bench import Bench
@@ -34,7 +33,6 @@ from svgpbench.plugins import registry_of
 from svgpbench.training.blocks import replace_trainable, trainable_part
 from svgpbench.training.m_step import MStep
 
-Floats = npt.NDArray[np.float64]
 FIRST_ROWS, K_MEANS = "Z: the first 100 rows", "Z: 20 centres of k-means"
 INDUCING = (FIRST_ROWS, K_MEANS)
 ITERATIONS, MOST_ASCENTS = 8, 20
@@ -68,14 +66,11 @@ def paths() -> pd.DataFrame:
 
 
 def _path(inducing: str, method: str) -> Iterator[tuple[float, float, float]]:
-    """Yield (variance, lengthscale, bound) after each E-step; E-steps start from the q of the last M-step.
-
-    E-steps from the prior may not converge, because a squashed probit is flat there at large variances.
-    """
-    problem, carried = banana(inducing), None
+    """Yield (variance, lengthscale, bound) after each E-step; E-steps start from the q of the last M-step."""
+    problem, carried = banana(inducing), None  # from the prior, E-steps may not converge
     for _ in range(ITERATIONS + 1):
         b = placed_bench(method, LINKS[LINK], problem)
-        state = e_phase(b, b.start if carried is None else carried)
+        state = e_phase(b, start=carried)
         yield *_numbers(problem.kernel), float(b.posterior(state)[2])
         kernel, carried = m_step(b, state)
         problem = Placed.build(problem.X, problem.y, problem.Z, *_numbers(kernel))
@@ -102,11 +97,7 @@ def m_step(b: Bench, state: Tree) -> tuple[KernelParameters, Tree]:
 
 
 def fewest_iterations() -> pd.DataFrame:
-    """Compare the EM iterations of dual methods and q-SVGP until the bound stays near the best (claim 12).
-
-    "Near" is the region of practical equivalence. The residual is 0 if the dual method needs fewer
-    iterations. The numbers of iterations are returned too.
-    """
+    """Return 0 where a dual method needs fewer EM iterations than q-SVGP to stay near the best (claim 12)."""
     curves = paths()
     rows: list[dict[str, Any]] = []
     for inducing, cell in curves.groupby("inducing", sort=False):

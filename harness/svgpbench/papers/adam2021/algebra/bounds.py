@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from svgpbench.checks.bench import Bench
@@ -24,6 +23,7 @@ from svgpbench.papers.algebra.objectives import (
     converged_state,
     dense_of,
     dual,
+    kernel_paths,
     partial_state,
     raw_at,
     standard,
@@ -32,13 +32,17 @@ from svgpbench.papers.algebra.objectives import (
 from svgpbench.papers.algebra.random_problems import (
     LIKELIHOODS,
     SEEDS,
+    Check,
+    Floats,
+    Row,
     bench_of,
+    frame_over,
     full_method,
     problems,
+    random_problem,
+    with_worst,
 )
 
-Floats = npt.NDArray[np.float64]
-Row = dict[str, Any]
 TYINGS = ("untied", "tied-projected", "tied")
 GRID = tuple(
     {"variance": variance, "lengthscales": lengthscales}
@@ -55,10 +59,7 @@ NODES = 100
 
 
 def dual_is_a_bound() -> pd.DataFrame:
-    """Check claim 03: dual objectives are below log p(y), and touch the standard objective at θ_old.
-
-    "Touch" means equal value and slope.
-    """
+    """Check claim 03: dual objectives are below log p(y), and touch the standard one at θ_old."""
     return pd.DataFrame([*_below_evidence(), *_touches()])
 
 
@@ -70,10 +71,7 @@ def _duals(likelihood: str, problem: SmallProblem, **settings: Any) -> Iterator[
 
 
 def _below_evidence() -> Iterator[Row]:
-    """Yield by how much dual objectives exceed log p(y).
-
-    It has a closed form for a Gaussian likelihood. For others, there are two data and a quadrature.
-    """
+    """Yield by how much dual objectives exceed log p(y), for two data unless Gaussian."""
     for seed, likelihood in itertools.product(SEEDS, LIKELIHOODS):
         gaussian = likelihood == "gaussian"
         n, M, settings = (24, 4, {}) if gaussian else (2, 1, {"nodes": NODES})
@@ -110,10 +108,7 @@ def log_evidence(b: Bench, theta: Theta) -> float:
 
 
 def _touches() -> Iterator[Row]:
-    """Yield differences of dual and standard objectives at θ_old, in value and in slopes.
-
-    Slopes are along log variance, log lengthscales and a shift of Z.
-    """
+    """Yield differences of dual and standard objectives at θ_old, in value and in slopes over θ."""
     for (seed, problem), likelihood in itertools.product(problems(n=18, M=4), LIKELIHOODS):
         for name, b in _duals(likelihood, problem):
             for e_step, reach in E_STEPS.items():
@@ -125,31 +120,24 @@ def _touches() -> Iterator[Row]:
 
 
 def _slopes(objective: Callable[[Bench, Tree, Theta], float], b: Bench, state: Tree) -> list[float]:
-    paths: tuple[Callable[[float], Theta], ...] = (
-        lambda t: theta_at(b, variance=float(np.exp(t))),
-        lambda t: theta_at(b, lengthscales=float(np.exp(t))),
-        lambda t: theta_at(b, shift=t),
-    )
+    paths = (*kernel_paths(b).values(), lambda t: theta_at(b, shift=t))
     return [slope(lambda t, path=path: objective(b, state, path(t))) for path in paths]  # type: ignore[misc]
 
 
-def gaussian_is_exact() -> pd.DataFrame:
+@frame_over(seed=SEEDS)
+def gaussian_is_exact(seed: int) -> Iterator[Check]:
     """Compare t-VGP's objective after one step of rate 1 with log p(y), over θ (claim 04)."""
-    return pd.DataFrame([row for seed, problem in problems() for row in _exact(seed, problem)])
-
-
-def _exact(seed: int, problem: SmallProblem) -> Iterator[Row]:
-    b = bench_of("t-vgp", "gaussian", problem)
+    b = bench_of("t-vgp", "gaussian", random_problem(seed))
     state = b.e_step(partial_state(b), b.full, 1.0)  # from a state with μ ≠ 0
     s2 = float(theta_at(b).likelihood.noise_variance)
     lambda1, beta = (b.ops.to_numpy(x)[0] for x in (state.lambda1, state.beta))
-    yield {"check": "sites", "seed": seed, "residual": difference(lambda1, b.y / s2)}
-    yield {"check": "sites", "seed": seed, "residual": difference(beta, np.full(b.n, 1 / s2))}
+    yield "sites", difference(lambda1, b.y / s2)
+    yield "sites", difference(beta, np.full(b.n, 1 / s2))
     for factors, noise in itertools.product(GRID, (1.0, 0.2, 3.0)):
         theta = theta_at(b, **factors, noise=noise)
         exact = log_evidence(b, theta)
         check = "kernel θ" if noise == 1.0 else "σ², sites re-expressed"
-        yield {"check": check, "seed": seed, "residual": difference(dual(b, state, theta), exact)}
+        yield check, difference(dual(b, state, theta), exact)
         if noise == 1.0:
             # c(θ) = Σ E[log p(y_i | f_i) − log N(ỹ_i; f_i, 1/β_i)] under q at θ, by dense algebra
             dense = dense_of(b, theta)
@@ -157,10 +145,12 @@ def _exact(seed: int, problem: SmallProblem) -> Iterator[Row]:
             m = S @ lambda1
             V = dense.expectations(m[None], S[None])[0]
             c = float(V.sum() - expected_log_sites(lambda1, beta, m, np.diag(S)).sum())
-            yield {"check": "c(θ) = 0", "seed": seed, "residual": c / abs(exact)}
-        else:
-            residual = difference(bound_at(b, state, theta), exact)
-            yield {"check": "σ², sites held", "seed": seed, "residual": residual}
+            yield "c(θ) = 0", c / abs(exact)
+        else:  # the bound with the state's own numbers, not with what the M-step of the method holds
+            raw = raw_at(b, theta)
+            f = b.steps.factor(raw, b.steps.prior(raw), b.full)
+            bound = float(b.ops.to_numpy(b.steps.bound(raw, f, b.full, state, b.one)))
+            yield "σ², sites held", difference(bound, exact)
 
 
 def expected_log_sites(lambda1: Floats, beta: Floats, mu: Floats, v: Floats) -> Floats:
@@ -170,25 +160,16 @@ def expected_log_sites(lambda1: Floats, beta: Floats, mu: Floats, v: Floats) -> 
     )
 
 
-def bound_at(b: Bench, state: Tree, theta: Theta) -> float:
-    """Return the bound at θ with the state's own numbers, not with what the M-step of the method holds."""
-    raw = raw_at(b, theta)
-    f = b.steps.factor(raw, b.steps.prior(raw), b.full)
-    return float(b.ops.to_numpy(b.steps.bound(raw, f, b.full, state, b.one)))
-
-
 def conjugate_order() -> pd.DataFrame:
-    """Return by how much the standard objectives exceed the dual one, over θ, σ² and Z (claim 05).
-
-    The worst row of `tied` for each seed is returned a second time.
-    """
-    frame = pd.DataFrame([row for seed, problem in problems(n=24) for row in _order(seed, problem)])
+    """Return by how much the standard objectives exceed the dual one, over θ, σ² and Z (claim 05)."""
+    frame = _order()
     tied = frame[frame["check"] == "tied"]
-    furthest = tied.loc[tied.groupby("seed")["residual"].idxmax()]
-    return pd.concat([frame, furthest.assign(check="tied, at its worst θ")], ignore_index=True)
+    return with_worst(frame, tied.assign(check="tied, at its worst θ"), "seed")
 
 
-def _order(seed: int, problem: SmallProblem) -> Iterator[Row]:
+@frame_over(seed=SEEDS)
+def _order(seed: int) -> Iterator[Row]:
+    problem = random_problem(seed, n=24)
     everywhere = small_problem(n=8, M=8, b=4, seed=seed)
     everywhere = dataclasses.replace(everywhere, Z=everywhere.X)
     projected = bench_of("t-svgp tied-projected", "gaussian", everywhere, jitter=0.0)
@@ -208,6 +189,6 @@ def _order(seed: int, problem: SmallProblem) -> Iterator[Row]:
             ):
                 yield {
                     "check": name if noise == 1.0 else f"{name}, σ² moved",
-                    "seed": seed, "against": against, **factors, "noise": noise, "shift": shift,
+                    "against": against, **factors, "noise": noise, "shift": shift,
                     "residual": excess(standard_value, value),
                 }  # fmt: skip

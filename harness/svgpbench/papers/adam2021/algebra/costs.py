@@ -54,10 +54,7 @@ POWERS = (
 
 
 def step_costs() -> pd.DataFrame:
-    """Count FLOPs, bytes, memory and stored numbers along each ladder, and ratios to q-SVGP (claim 09).
-
-    The rows `exponent of COST, LADDER` have the fitted exponent less the printed one.
-    """
+    """Count FLOPs, bytes, memory and stored numbers along each ladder, and ratios to q-SVGP (claim 09)."""
     frame = pd.DataFrame([row for name in LADDERS for row in _along(name)])
     exponents = []
     for check, cost, size, power in POWERS:
@@ -109,11 +106,7 @@ CHAIN_RULE = build_method(*VARIANTS["q-svgp natgrad autodiff"])
 
 
 def compute_saved() -> pd.DataFrame:
-    """Return the FLOPs of t-SVGP's steps as a share of q-SVGP's (claim 24).
-
-    q-SVGP uses the chain rule (App. D) or the closed form. An iteration is one E-step and one M-step.
-    A second row for each share has its excess over 1.
-    """
+    """Return t-SVGP's FLOPs over q-SVGP's, by chain rule (App. D) or closed form (claim 24)."""
     shares: dict[str, float] = {}
     for name, (likelihood, size) in {**PRINTED_SIZES, **LARGE}.items():
         model = build_model(likelihood, "matern52")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from svgpbench.checks.bench import Bench
@@ -17,35 +15,35 @@ from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.checks.matrix import difference
 from svgpbench.kernels import Model, Theta
 from svgpbench.ops import Tree
-from svgpbench.papers.algebra.derivatives import curvature, slope
+from svgpbench.papers.algebra.derivatives import curvature, slope, slope_along
 from svgpbench.papers.algebra.objectives import (
     converged_state,
     dense_of,
     dual,
+    kernel_paths,
     partial_state,
     raw_at,
     standard,
-    theta_at,
 )
 from svgpbench.papers.algebra.random_problems import (
     LIKELIHOODS,
     SEEDS,
+    Floats,
+    Row,
     bench_of,
+    frame_over,
     full_method,
     problems,
+    random_problem,
+    with_worst,
 )
 
-Floats = npt.NDArray[np.float64]
-Row = dict[str, Any]
 VARIANCES = (0.3, 1.0, 3.0, 10.0)
 """Factors of the kernel's variance: the θ_old of claim 06."""
 
 
 def hessian_decides() -> pd.DataFrame:
-    """Check the second difference of dual − standard, and that ΔH is positive semi-definite (claim 06).
-
-    The worst row of t-SVGP for each seed is returned a second time.
-    """
+    """Check the second difference of dual − standard, and that ΔH is positive semi-definite (claim 06)."""
     rows: list[Row] = []
     for (seed, problem), likelihood in itertools.product(problems(n=9, M=4), LIKELIHOODS):
         for check, method in (
@@ -54,47 +52,34 @@ def hessian_decides() -> pd.DataFrame:
         ):
             case = {"seed": seed, "likelihood": likelihood, "check": check}
             b = bench_of(method, likelihood, problem)
-            rows += [{**case, **row} for row in _second_differences(b)]
+            state = converged_state(b)
+            rows += [
+                {**case, "along": along, "residual": _second_difference(b, state, path)}
+                for along, path in kernel_paths(b).items()
+            ]
     rows += [
         _definite(seed, likelihood, factor)
         for seed, likelihood, factor in itertools.product(SEEDS, LIKELIHOODS, VARIANCES)
     ]
     frame = pd.DataFrame(rows)
     inducing = frame[frame["check"] == "t-SVGP"]
-    furthest = inducing.loc[inducing.groupby("seed")["residual"].idxmax()]
-    return pd.concat([frame, furthest.assign(check="t-SVGP, at its worst")], ignore_index=True)
+    return with_worst(frame, inducing.assign(check="t-SVGP, at its worst"), "seed")
 
 
-def _paths(b: Bench) -> dict[str, Callable[[float], Theta]]:
-    """Return paths of θ along the logarithms of the kernel's parameters."""
-    return {
-        "variance": lambda t: theta_at(b, variance=float(np.exp(t))),
-        "lengthscales": lambda t: theta_at(b, lengthscales=float(np.exp(t))),
-    }
-
-
-def _second_differences(b: Bench) -> Iterator[Row]:
+def _second_difference(b: Bench, state: Tree, path: Callable[[float], Theta]) -> float:
     """Compare d²(dual − standard)/dθ² with dᵀΔHd, d = ∂η_p/∂θ and ΔH = ∂²L/∂η_q² + 2I (Eq. 36)."""
-    state, dense = converged_state(b), dense_of(b)
+    dense = dense_of(b)
     m, S = (x[0] for x in b.posterior(state)[:2])
     precision = np.linalg.inv(S)
-    for name, path in _paths(b).items():
+    d: Floats = slope(lambda t: np.asarray(dense_of(b, path(t)).K_inv, np.float64))
 
-        def gap(t: float, path: Callable[[float], Theta] = path) -> float:
-            return dual(b, state, path(t)) - standard(b, state, path(t))
+    def elbo(t: float) -> float:
+        cov: Floats = np.asarray(np.linalg.inv(precision + t * d), np.float64)
+        return dense.elbo((cov @ precision @ m)[None], cov[None])
 
-        def prior_precision(t: float, path: Callable[[float], Theta] = path) -> Floats:
-            return np.asarray(dense_of(b, path(t)).K_inv, np.float64)
-
-        d = slope(prior_precision)
-
-        def elbo(t: float, d: Floats = d) -> float:
-            cov: Floats = np.asarray(np.linalg.inv(precision + t * d), np.float64)
-            return dense.elbo((cov @ precision @ m)[None], cov[None])
-
-        fisher = float(m @ d @ S @ d @ m + 0.5 * np.trace(S @ d @ S @ d))
-        expected = curvature(elbo, 3e-3) + 2.0 * fisher
-        yield {"along": name, "residual": difference(curvature(gap), expected)}
+    gap = curvature(lambda t: dual(b, state, path(t)) - standard(b, state, path(t)))
+    fisher = float(m @ d @ S @ d @ m + 0.5 * np.trace(S @ d @ S @ d))
+    return difference(gap, curvature(elbo, 3e-3) + 2.0 * fisher)
 
 
 @dataclass(frozen=True)
@@ -128,10 +113,7 @@ def _definite(seed: int, likelihood: str, factor: float) -> Row:
 
 
 def least_curvature(dense: Dense, m: Floats, S: Floats) -> float:
-    """Return the smallest eigenvalue of I⁻¹∂²L/∂η², the natural gradient's Jacobian, at an optimum (m, S).
-
-    At an optimum, ∂L/∂η = I ∂L/∂μ vanishes, so that ∂²L/∂η² = I ∂(∂L/∂μ)/∂η.
-    """
+    """Return the smallest eigenvalue of I⁻¹∂²L/∂η² = ∂(∂L/∂μ)/∂η at an optimum (m, S), where ∂L/∂μ = 0."""
     n = len(m)
     upper = np.triu_indices(n)
     precision = np.linalg.inv(S)
@@ -145,37 +127,26 @@ def least_curvature(dense: Dense, m: Floats, S: Floats) -> float:
         return np.concatenate([d_m[0] - 2.0 * d_S[0] @ mean, d_S[0][upper]])
 
     eta = np.concatenate([precision @ m, (-0.5 * precision)[upper]])
-    columns = []
-    for direction in np.eye(len(eta)):
-
-        def along(t: float, direction: Floats = direction) -> Floats:
-            return natural_gradient(eta + t * direction)
-
-        columns.append(slope(along))
+    columns = [slope_along(natural_gradient, [eta], [unit]) for unit in np.eye(len(eta))]
     return float(np.linalg.eigvals(np.stack(columns, axis=1)).real.min())
 
 
-def only_kl_moves() -> pd.DataFrame:
+@frame_over(seed=SEEDS, likelihood=LIKELIHOODS)
+def only_kl_moves(seed: int, likelihood: str) -> Iterator[Row]:
     """Return the share of ΣV in the standard objective's slope over θ, with q fixed (claim 07)."""
-    rows = []
-    for (seed, problem), likelihood in itertools.product(problems(n=16, M=4), LIKELIHOODS):
-        for check, method, jitter in (
-            ("VGP", "q-vgp natgrad unwhitened", 0.0),
-            ("SVGP", "q-svgp natgrad unwhitened", 1e-6),
-            ("VGP, whitened", "q-vgp natgrad", 0.0),
-        ):
-            b = bench_of(method, likelihood, problem, jitter=jitter)
-            state = partial_state(b)
-            for name, path in _paths(b).items():
-                data, kl = _slopes_of_terms(b, state, path)
-                share = abs(data) / (abs(data) + abs(kl))
-                case = {"seed": seed, "likelihood": likelihood, "along": name}
-                rows.append({"check": check, **case, "residual": share})
-    return pd.DataFrame(rows)
+    for check, method, jitter in (
+        ("VGP", "q-vgp natgrad unwhitened", 0.0),
+        ("SVGP", "q-svgp natgrad unwhitened", 1e-6),
+        ("VGP, whitened", "q-vgp natgrad", 0.0),
+    ):
+        b = bench_of(method, likelihood, random_problem(seed, n=16, M=4), jitter=jitter)
+        state = partial_state(b)
+        for name, path in kernel_paths(b).items():
+            yield {"check": check, "along": name, "residual": _share_of_data(b, state, path)}
 
 
-def _slopes_of_terms(b: Bench, state: Tree, path: Callable[[float], Theta]) -> tuple[float, float]:
-    """Return the slopes of ΣV and of KL with the state's own numbers fixed."""
+def _share_of_data(b: Bench, state: Tree, path: Callable[[float], Theta]) -> float:
+    """Return |slope of ΣV| / (|slope of ΣV| + |slope of KL|) with the state's own numbers fixed."""
     ops, batch = b.ops, b.full
 
     def terms(t: float) -> Floats:
@@ -185,5 +156,5 @@ def _slopes_of_terms(b: Bench, state: Tree, path: Callable[[float], Theta]) -> t
         bound = b.steps.bound(raw, f, batch, state, b.one)
         return np.array([float(ops.to_numpy(bound + kl)), float(ops.to_numpy(kl))])
 
-    data, kl = slope(terms)
-    return float(data), float(kl)
+    data, kl = np.abs(slope(terms))
+    return float(data / (data + kl))

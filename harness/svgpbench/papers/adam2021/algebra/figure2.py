@@ -1,24 +1,18 @@
-"""Adam et al. 2021, Figure 2: objectives over (θ_old, θ), results of M-steps, and EM; claims 13 and 14.
-
-θ is the kernel's variance, as in the authors' notebook, or its square root. Claim 14 depends on this choice.
-"""
+"""Adam et al. 2021, Figure 2; claims 13 and 14. θ is the variance, as in the notebook, or its root."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from svgpbench.papers.adam2021.algebra.placed import DUALS, METHODS, iterations_until
 from svgpbench.papers.adam2021.algebra.toy import SEED, e_step
+from svgpbench.papers.algebra.random_problems import Floats, Row
 
-Floats = npt.NDArray[np.float64]
-Row = dict[str, Any]
 GRID: Floats = np.geomspace(0.05, 3.0, 25)
 """Variances on both axes. They include the start and end below 5, where the bound starts to rise again."""
 INNER = (0.1, 1.0)
@@ -56,10 +50,7 @@ def em_path(method: str, start: float = START, seed: int = SEED) -> Floats:
 
 @cache
 def fixed_point(seed: int = SEED) -> float:
-    """Return the fixed point of EM, found by 16 iterations of untied t-SVGP.
-
-    All methods have the same fixed point, because their objectives have the same value and slope at θ_old.
-    """
+    """Return the fixed point of EM, the same for all methods, by 16 iterations of untied t-SVGP."""
     return float(em_path("t-SVGP untied", float(em_path("t-SVGP untied", 1.0, seed)[-1]), seed)[-1])
 
 
@@ -78,10 +69,7 @@ def iterates() -> pd.DataFrame:
 
 
 def flatness() -> pd.DataFrame:
-    """Compare slopes and ranges of θ*(θ_old) between methods (claim 13).
-
-    Each dual method is compared with whitened q-SVGP, and that with q-SVGP. The slopes are returned too.
-    """
+    """Compare slopes and ranges of θ*(θ_old) between methods (claim 13)."""
     curves = optima()
     maps = curves[curves["curve"] == MAPS_TO]
     steepness = {str(method): _steepness(curve) for method, curve in maps.groupby("method")}
@@ -116,10 +104,7 @@ def _steepness(curve: pd.DataFrame) -> dict[str, float]:
 
 
 def em_counts() -> pd.DataFrame:
-    """Count EM iterations from θ = 2.5 until log θ stays within 0.05 of the fixed point (claim 14).
-
-    The fixed point has a row of its own.
-    """
+    """Count EM iterations from θ = 2.5 until log θ stays within 0.05 of the fixed point (claim 14)."""
     rows = [*_counts("variance"), *_counts("standard deviation", power=0.5)]
     rows += [row for seed in OTHER_SEEDS for row in _counts("other draws", seed)]
     return pd.DataFrame(rows)
@@ -146,15 +131,13 @@ def beside_print() -> pd.DataFrame:
     """Return our values for the printed numbers, with θ the variance; NaN if 8 iterations are too few."""
     counts = em_counts()
     variance = counts[counts["check"] == counts["of"] + ", variance"]
-    return pd.DataFrame(map(_printed_row, variance["of"], variance["value"]))
-
-
-def _printed_row(subject: str, value: float) -> Row:
-    """Return the row for a method's count of iterations or for the optimum."""
-    if subject == "optimum":
-        return {"setting": subject, "metric": "θ", "value": value, "note": ""}
-    method, _, tying = subject.partition(" ") if subject in DUALS else (subject, "", "")
-    case = {"setting": f"{method}, from θ=2.5", "metric": "EM iterations", "note": tying}
-    if value > ITERATIONS:
-        return {**case, "value": np.nan, "note": f"{tying} more than {ITERATIONS}".strip()}
-    return {**case, "value": value}
+    rows: list[Row] = []
+    for subject, value in zip(variance["of"], variance["value"], strict=True):
+        row = {"setting": subject, "metric": "θ", "value": value, "note": ""}
+        if subject != "optimum":
+            method, _, tying = subject.partition(" ") if subject in DUALS else (subject, "", "")
+            row |= {"setting": f"{method}, from θ=2.5", "metric": "EM iterations", "note": tying}
+            if value > ITERATIONS:
+                row |= {"value": np.nan, "note": f"{tying} more than {ITERATIONS}".strip()}
+        rows.append(row)
+    return pd.DataFrame(rows)

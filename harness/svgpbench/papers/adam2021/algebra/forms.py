@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
-from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import SmallProblem, small_problem
+from svgpbench.checks.cases import SmallProblem
 from svgpbench.checks.dense import log_normal
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.checks.matrix import difference
-from svgpbench.kernels import Theta
 from svgpbench.ops import Tree
 from svgpbench.papers.adam2021.algebra.bounds import expected_log_sites
 from svgpbench.papers.algebra.objectives import dense_of, dual, partial_state, raw_at, theta_at
-from svgpbench.papers.algebra.random_problems import LIKELIHOODS, LOG_CONCAVE, bench_of, problems
+from svgpbench.papers.algebra.random_problems import (
+    LIKELIHOODS,
+    LOG_CONCAVE,
+    SEEDS,
+    Floats,
+    Row,
+    bench_of,
+    frame_over,
+    random_problem,
+)
 from svgpbench.training.blocks import data_term
 
-Floats = npt.NDArray[np.float64]
-Row = dict[str, Any]
 MOVES: tuple[dict[str, float], ...] = (
     {},
     {"variance": 0.4},
@@ -34,28 +38,28 @@ NEAR = 0.003
 """Spread of inducing inputs that are so near to each other that cond K is 3e10 to 1e12."""
 
 
-def log_partition() -> pd.DataFrame:
+@frame_over(seed=SEEDS)
+def log_partition(seed: int) -> Iterator[Row]:
     """Compare log Z + c and the forms in R = K + Λ̄₂ with the methods' own bound, q and KL (claim 08)."""
-    rows: list[Row] = []
-    for seed, problem in problems():
-        checks = [row for name in LOG_CONCAVE for row in _without_inducing(name, problem)]
-        checks += [row for name in LOG_CONCAVE for row in _with_inducing(name, problem)]
-        for likelihood in LIKELIHOODS:
-            b = bench_of("t-svgp untied", likelihood, problem)
-            checks += _forms_in_r(b, partial_state(b), "R")
-        few = small_problem(n=12, M=8, b=4, seed=seed)
-        b = bench_of("t-svgp untied", "poisson", few)
-        singular = b.e_step(b.start, b.batch(few.batches[0]), 1.0)
-        checks += [*_forms_in_r(b, singular, "R, Λ̄₂ singular"), _missing_rank(b, singular)]
-        offsets = NEAR * np.random.default_rng(seed).standard_normal(problem.Z.shape)
-        crowded = dataclasses.replace(problem, Z=problem.X[:1] + offsets)
-        b = bench_of("t-svgp untied", "poisson", crowded, kernel="se", jitter=0.0)
-        checks += [
-            {**row, "condition": float(np.linalg.cond(dense_of(b).K))}
-            for row in _forms_in_r(b, partial_state(b), "R, cond K 1e12")
-        ]
-        rows += [{"seed": seed, **row} for row in checks]
-    return pd.DataFrame(rows)
+    problem = random_problem(seed)
+    for check, likelihood in itertools.product((_without_inducing, _with_inducing), LOG_CONCAVE):
+        yield from check(likelihood, problem)
+    for likelihood in LIKELIHOODS:
+        b = bench_of("t-svgp untied", likelihood, problem)
+        yield from _forms_in_r(b, partial_state(b), "R")
+    few = random_problem(seed, n=12, M=8)
+    b = bench_of("t-svgp untied", "poisson", few)
+    singular = b.e_step(b.start, b.batch(few.batches[0]), 1.0)
+    yield from _forms_in_r(b, singular, "R, Λ̄₂ singular")
+    Lambda2 = _sums(b, singular, dense_of(b))[1]  # a batch smaller than M: no inverse for Eq. 41
+    share = 1.0 - float(np.linalg.matrix_rank(Lambda2)) / len(Lambda2)
+    yield {"check": "Eq. 41, Λ̄₂ singular", "residual": share}
+    offsets = NEAR * np.random.default_rng(seed).standard_normal(problem.Z.shape)
+    crowded = dataclasses.replace(problem, Z=problem.X[:1] + offsets)
+    b = bench_of("t-svgp untied", "poisson", crowded, kernel="se", jitter=0.0)
+    condition = float(np.linalg.cond(dense_of(b).K))
+    for row in _forms_in_r(b, partial_state(b), "R, cond K 1e12"):
+        yield row | {"condition": condition}
 
 
 def _without_inducing(likelihood: str, problem: SmallProblem) -> Iterator[Row]:
@@ -75,31 +79,20 @@ def _without_inducing(likelihood: str, problem: SmallProblem) -> Iterator[Row]:
         printed = log_Z + V - (lambda1 * m - 0.5 * beta * (m**2 + v)).sum()
         case = {"likelihood": likelihood, **move}
         yield {**case, "check": "Eq. 17", "residual": difference(value, normalised)}
-        residual = difference(_log_partition_bound(b, state, theta), normalised)
-        yield {**case, "check": "Eq. 17", "residual": residual}
+        raw = raw_at(b, theta)
+        f, data = (
+            b.steps.factor(raw, b.steps.prior(raw), b.full),
+            data_term(b.model, theta, b.full, b.one),
+        )
+        own = b.method.bound_by_log_partition(b.ops, f, data, state)  # type: ignore[attr-defined]
+        yield {**case, "check": "Eq. 17", "residual": difference(own, normalised)}
         yield {**case, "check": "Eq. 17 as printed", "residual": difference(value, printed)}
 
 
-def _log_partition_bound(b: Bench, state: Tree, theta: Theta) -> float:
-    """Return the method's own value of Eq. 17."""
-    raw = raw_at(b, theta)
-    f = b.steps.factor(raw, b.steps.prior(raw), b.full)
-    value = b.method.bound_by_log_partition(  # type: ignore[attr-defined]
-        b.ops, f, data_term(b.model, theta, b.full, b.one), state
-    )
-    return float(b.ops.to_numpy(value))
-
-
-class SiteSums(NamedTuple):
-    """Dual parameters of q(u), as sums over sites."""
-
-    lambda1: Floats  # [M], λ̄₁ = Σ λ₁ᵢ k_i
-    Lambda2: Floats  # [M, M], Λ̄₂ = Σ β_i k_i k_iᵀ
-
-
-def _sums(b: Bench, state: Tree, dense: Dense) -> SiteSums:
+def _sums(b: Bench, state: Tree, dense: Dense) -> tuple[Floats, Floats]:
+    """Return the dual parameters of q(u): λ̄₁ = Σ λ₁ᵢ k_i [M] and Λ̄₂ = Σ β_i k_i k_iᵀ [M, M]."""
     lambda1, beta = (b.ops.to_numpy(x)[0] for x in state.sites)
-    return SiteSums(dense.Kuf @ lambda1, (dense.Kuf * beta) @ dense.Kuf.T)
+    return dense.Kuf @ lambda1, (dense.Kuf * beta) @ dense.Kuf.T
 
 
 def _with_inducing(likelihood: str, problem: SmallProblem) -> Iterator[Row]:
@@ -109,15 +102,15 @@ def _with_inducing(likelihood: str, problem: SmallProblem) -> Iterator[Row]:
     for move in MOVES:
         theta = theta_at(b, **move)
         dense = dense_of(b, theta)
-        K, sums = dense.K, _sums(b, state, dense)
-        cov, target = (K @ np.linalg.solve(sums.Lambda2, x) for x in (K, sums.lambda1))
-        R = K + sums.Lambda2
-        m, S = K @ np.linalg.solve(R, sums.lambda1), K @ np.linalg.solve(R, K)
+        K, (lambda1, Lambda2) = dense.K, _sums(b, state, dense)
+        cov, target = (K @ np.linalg.solve(Lambda2, x) for x in (K, lambda1))
+        R = K + Lambda2
+        m, S = K @ np.linalg.solve(R, lambda1), K @ np.linalg.solve(R, K)
         V = dense.expectations(m[None], S[None])[0].sum()
         log_Z = log_normal(target, cov + K)
         expected = log_normal(target - m, cov) - 0.5 * np.trace(np.linalg.solve(cov, S))
-        T1 = np.linalg.solve(K, sums.lambda1)
-        T2 = np.linalg.solve(K, np.linalg.solve(K, sums.Lambda2).T)
+        T1 = np.linalg.solve(K, lambda1)
+        T2 = np.linalg.solve(K, np.linalg.solve(K, Lambda2).T)
         printed = T1 @ m - 0.5 * np.sum(T2 * (S + np.outer(m, m)))
         value, case = dual(b, state, theta), {"likelihood": likelihood, **move}
         residual = difference(value, log_Z + V - expected)
@@ -141,10 +134,3 @@ def _forms_in_r(b: Bench, state: Tree, check: str) -> Iterator[Row]:
     for value, (name, form) in zip(values, forms.items(), strict=True):
         yield {**case, "of": name, "residual": difference(value[0], form)}
     yield {**case, "of": "KL", "residual": difference(b.kl(state), kl)}
-
-
-def _missing_rank(b: Bench, state: Tree) -> Row:
-    """Return the relative rank deficiency of Λ̄₂, which Eq. 41 inverts; a batch smaller than M causes it."""
-    Lambda2 = _sums(b, state, dense_of(b)).Lambda2
-    share = 1.0 - float(np.linalg.matrix_rank(Lambda2)) / len(Lambda2)
-    return {"check": "Eq. 41, Λ̄₂ singular", "residual": share}

@@ -11,23 +11,21 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
 from svgpbench.checks.bench import Bench
-from svgpbench.kernels import Theta
 from svgpbench.likelihoods import Likelihood
 from svgpbench.likelihoods.bernoulli import BernoulliLogit, BernoulliProbit
 from svgpbench.ops import Tree
 from svgpbench.papers.adam2021.algebra.placed import (
+    METHODS,
+    OptimalQ,
     Placed,
-    dense_objective,
     e_phase,
     placed_bench,
 )
-from svgpbench.papers.algebra.objectives import dual, theta_at
+from svgpbench.papers.algebra.objectives import dense_of, dual, theta_at
 
-Floats = npt.NDArray[np.float64]
 N, M, LENGTHSCALE, NOISE, SEED = 100, 10, 0.5, 0.2, 123
 LINKS: dict[str, Likelihood] = {
     "squashed probit": BernoulliProbit(squash=1e-3),
@@ -63,14 +61,13 @@ class MObjective:
 
     def __call__(self, theta: float) -> float:
         """Return the method's own objective at θ."""
-        return dual(self.bench, self.state, self._theta(theta))
+        return dual(self.bench, self.state, theta_at(self.bench, variance=theta / self.old))
 
     def by_dense_algebra(self, theta: float) -> float:
-        """Return the objective at θ, computed by dense algebra."""
-        return dense_objective(self.method, self.bench, self.state, self._theta(theta))
-
-    def _theta(self, variance: float) -> Theta:
-        return theta_at(self.bench, variance=variance / self.old)
+        """Return the objective at θ, computed by dense algebra from the optimal q(u) at θ_old."""
+        b, at_theta = self.bench, theta_at(self.bench, variance=theta / self.old)
+        q = OptimalQ(dense_of(b), dense_of(b, at_theta), *b.posterior(self.state)[:2])
+        return q.new.elbo(*METHODS[self.method].moments(q))
 
     @property
     def best(self) -> float:
@@ -79,10 +76,7 @@ class MObjective:
 
 
 def ascent(objective: Callable[[float], float], start: float) -> float:
-    """Return the θ of the local maximum uphill from `start`.
-
-    If the search reaches a limit, return the θ where it stopped, which is less than a step beyond the limit.
-    """
+    """Return the θ of the local maximum uphill from `start`, or where the search passed a limit."""
 
     def objective_at(t: float) -> float:
         return objective(float(np.exp(t)))
@@ -103,4 +97,4 @@ def ascent(objective: Callable[[float], float], start: float) -> float:
 def e_step(method: str, old: float, link: str = LINK, seed: int = SEED) -> MObjective:
     """Return the M-step objective of a method at the optimal q for the variance `old`."""
     b = placed_bench(method, LINKS[link], toy(old, seed))
-    return MObjective(method, old, b, e_phase(b, b.start))
+    return MObjective(method, old, b, e_phase(b))

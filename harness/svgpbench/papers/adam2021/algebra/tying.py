@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from svgpbench.checks.bench import Bench, worst_of
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.checks.evaluate import RATE
 from svgpbench.papers.algebra.objectives import converged_state, dense_of
-from svgpbench.papers.algebra.random_problems import LOG_CONCAVE, bench_of, problems
+from svgpbench.papers.algebra.random_problems import (
+    LOG_CONCAVE,
+    SEEDS,
+    Check,
+    Floats,
+    bench_of,
+    frame_over,
+    random_problem,
+)
 
-Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 TIED = "t-svgp tied-projected"
 STEPS, PASSES = 50, 60
@@ -27,28 +32,20 @@ def decaying(step: int) -> float:
     return float((step + 2) ** -0.75)
 
 
-def fixed_theta() -> pd.DataFrame:
+@frame_over(seed=SEEDS, likelihood=LOG_CONCAVE)
+def fixed_theta(seed: int, likelihood: str) -> Iterator[Check]:
     """Compare q(u) of tied sums with q(u) of one site per row, after E-steps and at the optimum."""
-    rows = [
-        {"seed": seed, "likelihood": likelihood, **row}
-        for seed, problem in problems(n=24)
-        for likelihood in LOG_CONCAVE
-        for row in _compare_with_sites(bench_of(TIED, likelihood, problem))
-    ]
-    return pd.DataFrame(rows)
-
-
-def _compare_with_sites(b: Bench) -> Iterator[dict[str, Any]]:
+    b = bench_of(TIED, likelihood, random_problem(seed, n=24))
     everything, thirds = np.arange(b.n), np.arange(b.n).reshape(3, -1)
     state = b.start
     for _ in range(STEPS):
         state = b.e_step(state, b.full, RATE)
     by_sites = _steps_on_sites(b, [everything] * STEPS, all_decay=True)
-    yield {"check": "all rows", "residual": worst_of(b.posterior(state)[:2], by_sites)}
+    yield "all rows", worst_of(b.posterior(state)[:2], by_sites)
 
     tied = b.posterior(b.minibatch_run(STEPS))[:2]
     by_sites = _steps_on_sites(b, b.problem.batches[:STEPS], all_decay=True)
-    yield {"check": "all sites decay", "residual": worst_of(tied, by_sites)}
+    yield "all sites decay", worst_of(tied, by_sites)
 
     optimum = b.posterior(converged_state(b))[:2]
     batches, more_batches = [*thirds] * PASSES, [*thirds] * DECAYING_PASSES
@@ -61,8 +58,7 @@ def _compare_with_sites(b: Bench) -> Iterator[dict[str, Any]]:
             b, batches, all_decay=True, rate=decaying, scaled=False
         ),
     }
-    for check, end in ends.items():
-        yield {"check": check, "residual": worst_of(end, optimum)}
+    yield from ((check, worst_of(end, optimum)) for check, end in ends.items())
 
 
 def _steps_on_sites(
@@ -81,11 +77,17 @@ def _steps_on_sites(
     """
     full, dense_by_rows = dense_of(b), dict[bytes, Dense]()
     lambda1, beta = np.zeros(len(full.y)), np.zeros(len(full.y))
+
+    def posterior() -> list[Floats]:
+        """Return (m, S) with S⁻¹ = K⁻¹ + A diag(β) Aᵀ and S⁻¹m = Aλ₁, where A = K⁻¹K_uf."""
+        S: Floats = np.asarray(np.linalg.inv(full.K_inv + (full.A * beta) @ full.A.T), np.float64)
+        return [(S @ (full.A @ lambda1))[None], S[None]]
+
     for number, rows in enumerate(batches):
         if (key := rows.tobytes()) not in dense_by_rows:
             dense_by_rows[key] = dense_of(b, rows=rows)
         dense = dense_by_rows[key]
-        m, S = _posterior(full.A, full.K_inv, lambda1, beta)
+        m, S = posterior()
         mu, _ = dense.marginals(m, S)
         _, alpha, slope = dense.expectations(m, S)
         r = rate(number)
@@ -95,12 +97,4 @@ def _steps_on_sites(
         beta[moving] *= 1.0 - r
         np.add.at(lambda1, rows, step * (slope * mu + alpha)[0])
         np.add.at(beta, rows, step * slope[0])
-    return list(_posterior(full.A, full.K_inv, lambda1, beta))
-
-
-def _posterior(
-    A: Floats, K_inv: npt.NDArray[np.floating[Any]], lambda1: Floats, beta: Floats
-) -> tuple[Floats, Floats]:
-    """Return (m, S) with S⁻¹ = K⁻¹ + A diag(β) Aᵀ and S⁻¹m = Aλ₁, where A = K⁻¹K_uf."""
-    S: Floats = np.asarray(np.linalg.inv(K_inv + (A * beta) @ A.T), np.float64)
-    return (S @ (A @ lambda1))[None], S[None]
+    return posterior()

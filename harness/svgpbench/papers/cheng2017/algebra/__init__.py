@@ -6,23 +6,16 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from svgpbench.papers.cheng2017.algebra.bases import as_printed, splits
-from svgpbench.papers.cheng2017.algebra.costs import same_order, table_1
-from svgpbench.papers.cheng2017.algebra.figure1 import beside_large, curves
-from svgpbench.papers.cheng2017.algebra.sampling import unbiased
-from svgpbench.papers.cheng2017.algebra.variances import variances
+from svgpbench.papers.cheng2017.algebra import bases, costs, figure1, sampling, variances
 
 CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
-    "cheng2017-01": as_printed,
-    "cheng2017-02": unbiased,
-    "cheng2017-03": splits,
-    "cheng2017-04": variances,
-    "cheng2017-05": table_1,
-    "cheng2017-06": same_order,
-    "cheng2017-07": beside_large,
-    "fig1/sinc": curves,
+    "cheng2017-01": bases.as_printed,
+    "cheng2017-02": sampling.unbiased,
+    "cheng2017-03": bases.splits,
+    "cheng2017-04": variances.variances,
+    "cheng2017-05": costs.table_1,
+    "cheng2017-06": costs.same_order,
+    "cheng2017-07": figure1.beside_large,
+    "fig1/sinc": figure1.curves,
 }
-"""By claim: a frame with one row per case, its `check`, and its `residual` or its cost and sizes.
-
-By figure: the frame that it draws.
-"""
+"""Functions that compute a frame, by claim and by `ARTEFACT/FIGURE`."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +18,7 @@ from svgpbench.methods.decoupled import DecoupledPrior, DecoupledSVGP
 from svgpbench.methods.gram_columns import all_columns, no_columns
 from svgpbench.methods.registry import build_named
 from svgpbench.ops import Ops
+from svgpbench.papers.algebra.random_problems import Row
 
 
 class StepAlone(DecoupledSVGP):
@@ -39,7 +39,6 @@ COUPLED = {
 GPR = build_named("gpr")
 DIAGONAL = build_named("diagonal-precision adam")
 MODEL = build_model("gaussian", "se")
-MethodOfSize = Callable[[Size], AnyMethod]
 
 
 def svdgp(size: Size) -> AnyMethod:
@@ -47,9 +46,8 @@ def svdgp(size: Size) -> AnyMethod:
     return StepAlone(subset=size.rows)
 
 
-def at_any_size(method: AnyMethod) -> MethodOfSize:
-    """Return a function that returns this method for every size."""
-    return lambda _: method
+Methods = Mapping[str, AnyMethod | Callable[[Size], AnyMethod]]
+"""Methods, or functions from the size to a method, by name."""
 
 
 def iteration(method: AnyMethod, size: Size) -> tuple[int, int, int]:
@@ -71,28 +69,19 @@ class Regime:
 SIZES = {"N": "b", "M": "M", "M_alpha": "gamma", "D": "D"}  # the paper's letters: fields of `Size`
 
 
-def decades(
-    check: str, methods: dict[str, MethodOfSize], regimes: tuple[Regime, ...]
-) -> Iterator[dict[str, Any]]:
-    """Yield the cost of an iteration of every method in every regime; one size at a time grows over a decade.
-
-    N is the number of rows that a step uses.
-    """
+def decades(check: str, methods: Methods, regimes: tuple[Regime, ...]) -> Iterator[Row]:
+    """Yield the cost of an iteration in every regime; N is the number of rows that a step uses."""
     for regime in regimes:
         for letter, (name, method), factor in itertools.product(
             regime.grow, methods.items(), (1, 3, 10)
         ):
-            size = grown(regime.size, letter, factor)
-            flops, _, memory = iteration(method(size), size)
+            # without a batch, N is all rows
+            field = "n" if letter == "N" and regime.size.b is None else SIZES[letter]
+            size = replace(regime.size, **{field: factor * asdict(regime.size)[field]})
+            flops, _, memory = iteration(method(size) if callable(method) else method, size)
             letters = {"N": size.rows, "M": size.M, "M_alpha": size.gamma, "D": size.D}
             case = {"check": f"{check}, {letter} where {regime.name}", "method": name, **letters}
             yield {**case, "flops": flops, "memory": memory}
-
-
-def grown(size: Size, letter: str, factor: int) -> Size:
-    """Return a size with one of the paper's letters multiplied; without a batch, N is all rows."""
-    field = "n" if letter == "N" and size.b is None else SIZES[letter]
-    return replace(size, **{field: factor * asdict(size)[field]})
 
 
 BATCHES = (
@@ -121,15 +110,15 @@ EXACT = (
 
 def table_1() -> pd.DataFrame:
     """Count costs for the rows of Table 1, for terms that they leave out, and for a diagonal B."""
-    online = {name: at_any_size(COUPLED[name]) for name in ("SVI", "iVSGPR")}
+    online = {name: COUPLED[name] for name in ("SVI", "iVSGPR")}
     longer = replace(LONG_INPUTS, size=replace(LONG_INPUTS.size, gamma=10**9))
     rows = itertools.chain(
         decades("SVDGP", {"SVDGP": svdgp}, DECOUPLED),
-        decades("all columns", {"SVDGP": at_any_size(StepAlone())}, (ALL_COLUMNS,)),
+        decades("all columns", {"SVDGP": StepAlone()}, (ALL_COLUMNS,)),
         decades("coupled", online, BATCHES),
-        decades("coupled", {"VSGPR": at_any_size(COUPLED["VSGPR"])}, ALL_ROWS),
-        decades("GPR", {"GPR": at_any_size(GPR)}, EXACT),
-        decades("diagonal B", {"Kobe 2021": at_any_size(DIAGONAL)}, BATCHES[-1:]),
+        decades("coupled", {"VSGPR": COUPLED["VSGPR"]}, ALL_ROWS),
+        decades("GPR", {"GPR": GPR}, EXACT),
+        decades("diagonal B", {"Kobe 2021": DIAGONAL}, BATCHES[-1:]),
         decades("any", online, (LONG_INPUTS,)),
         decades("any", {"SVDGP": svdgp}, (longer,)),
     )
@@ -143,11 +132,8 @@ ONLINE_D = (28, 23)  # KUKA₁, MUJOCO₁
 
 
 def same_order() -> pd.DataFrame:
-    """Return cost ratios of SVDGP to SVI for growing M, with M_β = M and M_α a power of M.
-
-    The ratios for the sizes of Sec. 4 are added.
-    """
-    rows: list[dict[str, Any]] = []
+    """Return cost ratios of SVDGP to SVI for growing M = M_β and M_α a power of M, and at Sec. 4's sizes."""
+    rows: list[Row] = []
     for name, fixed, powers in (
         ("N and D held", FIXED, (2, 3)),
         ("N above M", ROWS, (2, 3)),
@@ -165,7 +151,7 @@ def same_order() -> pd.DataFrame:
     return pd.DataFrame([*rows, *(x for D in ONLINE_D for x in _online(D))])
 
 
-def _online(D: int) -> list[dict[str, Any]]:
+def _online(D: int) -> list[Row]:
     """Return the ratio of the largest to the smallest cost of the five steps in the paper's experiments."""
     n, b = 178_128, 1024
     batch = Size(n=n, b=b, M=1024, D=D)

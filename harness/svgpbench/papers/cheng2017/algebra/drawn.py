@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
-from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import MatrixCase, SmallProblem, build_model
+from svgpbench.checks.cases import MatrixCase, SmallProblem
 from svgpbench.checks.dense.decoupled import Union
 from svgpbench.kernels import constrain
 from svgpbench.methods import build_method
 from svgpbench.methods.decoupled import DecoupledState, DecoupledSVGP, MeanPrecision
-from svgpbench.papers.algebra.random_problems import LIKELIHOODS, SEEDS, Floats
-from svgpbench.plugins import load_backend
+from svgpbench.papers.algebra.random_problems import Floats, bench_of
 from svgpbench.training.blocks import Batch, data_term
-
-Checks = Iterable[tuple[str, float]]
-"""Names of checks with their residuals."""
 
 
 class RandomDecoupledQ(NamedTuple):
@@ -39,13 +31,12 @@ def random_q(
     problem: SmallProblem, likelihood: str, seed: int, *, subset: int = 0
 ) -> RandomDecoupledQ:
     """Draw a random mean and precision on a problem."""
-    model = build_model(likelihood, "matern52")
     method = build_method("decoupled", {"optimiser": "sgd", "subset": subset})
-    b = Bench(load_backend("numpy"), model, method, problem)
+    b = bench_of(method, likelihood, problem)
     rng = np.random.default_rng(seed)
     a, L_B = random_parameters(rng, len(problem.gamma), len(problem.Z))
     case = MatrixCase("decoupled sgd", likelihood, "matern52")
-    dense = Union(case, problem.theta(model, "decoupled"), problem.X, b.y, 1.0)
+    dense = Union(case, problem.theta(b.model, "decoupled"), problem.X, b.y, 1.0)
     return RandomDecoupledQ(b, state_of(a, L_B), dense, a, L_B, rng)
 
 
@@ -73,17 +64,3 @@ def gradients(b: Bench, state: DecoupledState, batch: Batch, scale: float) -> Me
     f = b.steps.factor(b.raw, b.prior, batch)
     data = data_term(b.model, constrain(b.ops, b.raw), batch, b.number(scale))
     return b.method.gradients(b.ops, f, data, state)
-
-
-def for_every_case(checks: Callable[[str, int], Checks]) -> Callable[[], pd.DataFrame]:
-    """Turn checks of a likelihood and a seed into a function that returns a row per check and case."""
-
-    @functools.wraps(checks)
-    def frame() -> pd.DataFrame:
-        return pd.DataFrame(
-            {"likelihood": likelihood, "seed": seed, "check": check, "residual": residual}
-            for likelihood, seed in itertools.product(LIKELIHOODS, SEEDS)
-            for check, residual in checks(likelihood, seed)
-        )
-
-    return frame

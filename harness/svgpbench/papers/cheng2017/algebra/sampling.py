@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
@@ -11,11 +12,8 @@ from svgpbench.checks.cases import small_problem
 from svgpbench.checks.dense.decoupled import Union
 from svgpbench.checks.matrix import difference
 from svgpbench.kernels import constrain
-from svgpbench.ops import Tree
+from svgpbench.papers.algebra.random_problems import LIKELIHOODS, SEEDS, Check, frame_over
 from svgpbench.papers.cheng2017.algebra.drawn import (
-    Checks,
-    RandomDecoupledQ,
-    for_every_case,
     gradients,
     random_q,
 )
@@ -25,8 +23,8 @@ ROWS, COLUMNS = 2, 2
 """Numbers sampled from three rows and three columns of K_α, so small that all choices can be averaged."""
 
 
-@for_every_case
-def unbiased(likelihood: str, seed: int) -> Checks:
+@frame_over(likelihood=LIKELIHOODS, seed=SEEDS)
+def unbiased(likelihood: str, seed: int) -> Iterator[Check]:
     """Compare the mean gradient over all choices of rows and columns with dense gradients on all of them."""
     problem = small_problem(n=3, M=3, b=ROWS, seed=seed)
     problem = replace(problem, gamma=problem.gamma[:3])
@@ -50,22 +48,19 @@ def unbiased(likelihood: str, seed: int) -> Checks:
         _, gradient = b.m_step.value_and_gradient(b.raw, d.state, batch, b.number(b.n / ROWS))
         pairs = zip(leaves(gradient), leaves(direction), strict=True)
         slopes.append(sum(np.sum(g * t) for g, t in pairs))
-    yield "hyperparameters and both bases", difference(np.mean(slopes), dense_slope(d, direction))
+
+    def dense_bound(t: float) -> float:
+        theta = constrain(b.ops, tree_map(lambda x, s: x + t * s, b.raw, direction))
+        union = Union(u.case, theta, problem.X, b.y, 1.0)
+        return union.elbo(*union.decoupled(d.a, d.L_B))
+
+    h = 1e-3
+    wide, narrow = dense_bound(2 * h) - dense_bound(-2 * h), dense_bound(h) - dense_bound(-h)
+    slope = (8 * narrow - wide) / (12 * h)
+    yield "hyperparameters and both bases", difference(np.mean(slopes), slope)
     K_alpha = u.K[: u.size, : u.size]
     estimate = np.zeros_like(K_alpha)
     for columns in choices:
         estimate[np.ix_(columns, columns)] += K_alpha[np.ix_(columns, columns)]
     estimate *= (u.size / COLUMNS) ** 2 / len(choices)
     yield "rows of K_alpha too", difference(d.a @ estimate, d.a @ K_alpha)
-
-
-def dense_slope(d: RandomDecoupledQ, direction: Tree) -> float:
-    """Return the slope of the dense bound along a direction of raw θ, q fixed, by central differences."""
-
-    def bound(t: float) -> float:
-        theta = constrain(d.bench.ops, tree_map(lambda x, s: x + t * s, d.bench.raw, direction))
-        union = Union(d.dense.case, theta, d.bench.problem.X, d.bench.y, 1.0)
-        return union.elbo(*union.decoupled(d.a, d.L_B))
-
-    h = 1e-3
-    return (8 * (bound(h) - bound(-h)) - (bound(2 * h) - bound(-2 * h))) / (12 * h)

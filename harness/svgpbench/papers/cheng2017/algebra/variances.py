@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.optimize import minimize
 
 from svgpbench.checks.cases import SmallProblem, small_problem
@@ -17,7 +15,7 @@ from svgpbench.kernels import Theta
 from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods.decoupled import DecoupledState
-from svgpbench.papers.algebra.random_problems import SEEDS, Floats, bench_of
+from svgpbench.papers.algebra.random_problems import SEEDS, Check, Floats, bench_of, frame_over
 from svgpbench.papers.cheng2017.algebra.drawn import (
     gradients,
     lower_factor,
@@ -122,19 +120,14 @@ def learned(problem: Sinc, *, exact: bool) -> Sinc:
     return replace(problem, logs=result.x)
 
 
-def variances() -> pd.DataFrame:
-    """Compare q's variance with the prior's and the exact GP's.
-
-    Rows have its excess over the prior's, or the share of inputs where it is below the other variance.
-    """
-    return pd.DataFrame(
-        {"seed": seed, "M_beta": M, "check": check, "residual": residual}
-        for seed, M in itertools.product(SEEDS, SIZES)
-        for check, residual in itertools.chain(_beside_prior(seed, M), _beside_exact(seed, M))
-    )
+@frame_over(seed=SEEDS, M_beta=SIZES)
+def variances(seed: int, M_beta: int) -> Iterator[Check]:
+    """Return q's excess over the prior's variance, and shares of inputs where it is below another one."""
+    yield from _beside_prior(seed, M_beta)
+    yield from _beside_exact(seed, M_beta)
 
 
-def _beside_prior(seed: int, M: int) -> Iterator[tuple[str, float]]:
+def _beside_prior(seed: int, M: int) -> Iterator[Check]:
     model = DecoupledModel(sinc(seed, M))
     prior = float(model.theta.kernel.variance[0])
     rng = np.random.default_rng(seed)
@@ -151,7 +144,7 @@ def _beside_prior(seed: int, M: int) -> Iterator[tuple[str, float]]:
     yield "below the prior's, B singular", float(np.mean(v > prior * (1 - STRICT)))
 
 
-def _beside_exact(seed: int, M: int) -> Iterator[tuple[str, float]]:
+def _beside_exact(seed: int, M: int) -> Iterator[Check]:
     problem = sinc(seed, M)
     model = DecoupledModel(problem)
     slopes = gradients(model.bench, model.best, model.bench.full, 1.0)

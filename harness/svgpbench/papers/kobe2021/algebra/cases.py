@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
 
 import numpy as np
 
-from svgpbench.checks.bench import Bench, worst_of
-from svgpbench.checks.cases import SmallProblem, build_model, small_problem
+from svgpbench.checks.bench import Bench
+from svgpbench.checks.cases import SmallProblem, small_problem
 from svgpbench.methods import build_method
 from svgpbench.methods.diagonal_precision import DiagonalState
-from svgpbench.plugins import load_backend
+from svgpbench.papers.algebra import objectives
+from svgpbench.papers.algebra.random_problems import Row, bench_of
 
-Rows = list[dict[str, Any]]
+Rows = list[Row]
 FULL = "q-svgp natgrad"
 """The variant whose q is any Gaussian."""
-STILL = 1e-11
-"""A run ends when a step changes the state by less than this, relatively."""
-
-
-def residual_rows(residuals: dict[str, float], **case: Any) -> Rows:
-    """Return one row per check, with the case and the check's residual."""
-    return [{"check": check, **case, "residual": x} for check, x in residuals.items()]
 
 
 def random_problem(seed: int, *, n: int = 40, M: int = 8) -> SmallProblem:
@@ -32,13 +26,9 @@ def random_problem(seed: int, *, n: int = 40, M: int = 8) -> SmallProblem:
 def diagonal_bench(
     optimiser: str, likelihood: str, problem: SmallProblem, jitter: float = 1e-6
 ) -> Bench:
-    """Build the bench of the O(M) family with one of its E-steps.
-
-    It starts at S⁻¹ = K⁻¹ + I, as in the thesis.
-    """
+    """Build the bench of the O(M) family with one of its E-steps, from S⁻¹ = K⁻¹ + I as in the thesis."""
     method = build_method("diagonal-precision", {"optimiser": optimiser, "start": "unit"})
-    model = build_model(likelihood, "matern52", jitter=jitter)
-    return Bench(load_backend("numpy"), model, method, problem)
+    return bench_of(method, likelihood, problem, jitter=jitter)
 
 
 def random_state(seed: int, M: int) -> DiagonalState:
@@ -48,12 +38,4 @@ def random_state(seed: int, M: int) -> DiagonalState:
     return DiagonalState(mu, g, np.zeros(()), ())
 
 
-def converged_state(b: Bench) -> DiagonalState:
-    """Return the state after E-steps of rate ½ on all data, at most 300, until it stops changing."""
-    state: DiagonalState = b.start
-    full = b.full
-    for _ in range(300):
-        before, state = state, b.e_step(state, full, 0.5)
-        if worst_of([before.mu, before.g], [state.mu, state.g]) < STILL:
-            break
-    return state
+converged_state = functools.partial(objectives.converged_state, rate=0.5, still=1e-11, most=300)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
-import pandas as pd
 
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.dense.diagonal import diagonals
@@ -16,15 +15,15 @@ from svgpbench.papers.algebra.random_problems import (
     LIKELIHOODS,
     LOG_CONCAVE,
     SEEDS,
+    Check,
     Floats,
     bench_of,
+    frame_over,
 )
 from svgpbench.papers.kobe2021.algebra.cases import (
     FULL,
-    Rows,
     diagonal_bench,
     random_problem,
-    residual_rows,
 )
 from svgpbench.papers.kobe2021.algebra.coordinates import LOWER, M, lower
 from svgpbench.training.blocks import data_term
@@ -59,10 +58,7 @@ def largest_curvature(b: Bench, state_at: StateAt, d: int) -> float:
 
 
 def in_weights(b: Bench, seed: int, *, log: bool) -> StateAt:
-    """Return coordinates (μ, g), or (μ, log g) with `log`, about random points with g from 0.01 to 100.
-
-    g is in units of each point's own g.
-    """
+    """Return coordinates (μ, g) or (μ, log g) about random points, in units of g from 0.01 to 100."""
     rng, ops = np.random.default_rng(seed), b.ops
     mu = rng.standard_normal((POINTS, M))
     g = 10 ** rng.uniform(-2.0, 2.0, (POINTS, M))
@@ -89,23 +85,16 @@ def in_factor(b: Bench, seed: int) -> StateAt:
     return state_at
 
 
-def concavity() -> pd.DataFrame:
-    """Return the largest curvature at 200 points per seed in several coordinates; 0 if it is negative.
-
-    Source: Kobe 2021, Sec. 4.3.1.
-    """
-    rows: Rows = []
-    for seed in SEEDS:
-        problem = random_problem(seed, n=10, M=M)
-        for likelihood in LIKELIHOODS:
-            family = diagonal_bench("exact", likelihood, problem)
-            full = bench_of(FULL, likelihood, problem)
-            group = "log-concave" if likelihood in LOG_CONCAVE else likelihood
-            cases = {
-                f"(m, L), {group}": (full, in_factor(full, seed), M + len(LOWER[0])),
-                f"(μ, g), {group}": (family, in_weights(family, seed, log=False), 2 * M),
-                f"(μ, log g), {group}": (family, in_weights(family, seed, log=True), 2 * M),
-            }
-            residuals = {k: max(0.0, largest_curvature(*case)) for k, case in cases.items()}
-            rows += residual_rows(residuals, likelihood=likelihood, seed=seed)
-    return pd.DataFrame(rows)
+@frame_over(seed=SEEDS, likelihood=LIKELIHOODS)
+def concavity(seed: int, likelihood: str) -> Iterator[Check]:
+    """Return the largest curvature at 200 points in several coordinates, at least 0 (claim 18)."""
+    problem = random_problem(seed, n=10, M=M)
+    family = diagonal_bench("exact", likelihood, problem)
+    full = bench_of(FULL, likelihood, problem)
+    for coordinates, b, state_at, d in (
+        ("(m, L)", full, in_factor(full, seed), M + len(LOWER[0])),
+        ("(μ, g)", family, in_weights(family, seed, log=False), 2 * M),
+        ("(μ, log g)", family, in_weights(family, seed, log=True), 2 * M),
+    ):
+        group = "log-concave" if likelihood in LOG_CONCAVE else likelihood
+        yield f"{coordinates}, {group}", max(0.0, largest_curvature(b, state_at, d))

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from svgpbench.checks.bench import Bench, worst_of
 from svgpbench.checks.dense.diagonal import diagonals
 from svgpbench.checks.dense.gaussians import Dense, times
 from svgpbench.ops import Tree
 from svgpbench.papers.algebra.objectives import dense_of
-from svgpbench.papers.algebra.random_problems import SEEDS, Floats, bench_of
+from svgpbench.papers.algebra.random_problems import SEEDS, Floats, Row, bench_of, frame_over
 from svgpbench.papers.kobe2021.algebra.cases import (
     FULL,
-    Rows,
     diagonal_bench,
     random_problem,
-    residual_rows,
 )
 
 M = 3
@@ -32,7 +29,12 @@ class Coordinates(NamedTuple):
     """Coordinates x of a Gaussian N(m [M], S [M, M])."""
 
     from_moments: Callable[[Floats, Floats], Floats]  # (m, S) → x [d]
-    moments: Callable[[Floats], tuple[Floats, Floats]]  # x [..., d] → (m, S), complex x too
+    # x [..., d] as (vector [..., M], entries [..., d − M]) → (m, S), complex x too
+    from_parts: Callable[[Floats, Floats], tuple[Floats, Floats]]
+
+    def moments(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return (m, S) at x [..., d]."""
+        return self.from_parts(x[..., :M], x[..., M:])
 
 
 def lower(x: Floats) -> Floats:
@@ -58,32 +60,21 @@ def inverse(x: Floats) -> Floats:
     return np.asarray(np.linalg.inv(x), dtype=x.dtype)
 
 
-def from_natural(x: Floats) -> tuple[Floats, Floats]:
-    """Return (m, S) from S⁻¹m and S⁻¹."""
-    S = inverse(symmetric(x[..., M:]))
-    return times(S, x[..., :M]), S
-
-
-def from_expectations(x: Floats) -> tuple[Floats, Floats]:
-    """Return (m, S) from m and S + mmᵀ."""
-    m = x[..., :M]
-    return m, symmetric(x[..., M:]) - m[..., None] * m[..., None, :]
-
-
-def from_factor(x: Floats) -> tuple[Floats, Floats]:
-    """Return (m, S) from m and a lower factor of S."""
-    L = lower(x[..., M:])
-    return x[..., :M], L @ np.swapaxes(L, -1, -2)
-
-
 NATURAL = {
-    "natural": Coordinates(lambda m, S: joined(inverse(S) @ m, inverse(S)), from_natural),
+    "natural": Coordinates(
+        lambda m, S: joined(inverse(S) @ m, inverse(S)),
+        lambda v, x: (times(inverse(symmetric(x)), v), inverse(symmetric(x))),
+    ),
 }
 OTHERS = {
-    "expectation": Coordinates(lambda m, S: joined(m, S + np.outer(m, m)), from_expectations),
-    "(m, S)": Coordinates(joined, lambda x: (x[..., :M], symmetric(x[..., M:]))),
+    "expectation": Coordinates(
+        lambda m, S: joined(m, S + np.outer(m, m)),
+        lambda m, x: (m, symmetric(x) - m[..., None] * m[..., None, :]),
+    ),
+    "(m, S)": Coordinates(joined, lambda m, x: (m, symmetric(x))),
     "(m, L)": Coordinates(
-        lambda m, S: joined(m, np.asarray(np.linalg.cholesky(S), dtype=S.dtype)), from_factor
+        lambda m, S: joined(m, np.asarray(np.linalg.cholesky(S), dtype=S.dtype)),
+        lambda m, x: (m, lower(x) @ np.swapaxes(lower(x), -1, -2)),
     ),
 }
 """Coordinates of all Gaussians."""
@@ -98,7 +89,7 @@ def coordinates_of_the_family(K: Floats) -> dict[str, Coordinates]:
     ) -> Coordinates:
         return Coordinates(
             lambda m, S: np.concatenate([K_inv @ m, from_g(np.diag(inverse(S) - K_inv))]),
-            lambda x: (times(K, x[..., :M]), inverse(K_inv + diagonals(to_g(x[..., M:])))),
+            lambda mu, x: (times(K, mu), inverse(K_inv + diagonals(to_g(x)))),
         )
 
     return {
@@ -150,43 +141,30 @@ def path_of_the_method(b: Bench, state: Tree, step: float, steps: int) -> Gaussi
     return [x[0] for x in b.posterior(state)[:2]]
 
 
-def paths(seed: int, likelihood: str) -> Rows:
-    """Return the differences between paths in several coordinates.
-
-    The paths have n steps of size 1/n, or one larger step.
-    """
+@frame_over(seed=SEEDS, likelihood=("gaussian", "bernoulli-logit"))
+def coordinates_of_a_path(seed: int, likelihood: str) -> Iterator[Row]:
+    """Compare paths of n steps of size 1/n in several coordinates (claim 06, Secs. 2.3 and 3.1.1)."""
     problem = random_problem(seed, M=M)
     full = bench_of(FULL, likelihood, problem)
     exact, printed = (diagonal_bench(x, likelihood, problem) for x in ("exact", "projected-b"))
     dense = dense_of(full)
     family = coordinates_of_the_family(dense.K)
-    rows: Rows = []
-
-    def note(check: str, coordinates: str, step: float, residual: float) -> None:
-        case = {"likelihood": likelihood, "seed": seed, "step": step}
-        rows.extend(residual_rows({check: residual}, coordinates=coordinates, **case))
 
     def compare(
         check: str, b: Bench, systems: Mapping[str, Coordinates], step: float, steps: int
-    ) -> Gaussian:
+    ) -> Iterator[Row]:
         state = half_way(b)
         start, end = (path_of_the_method(b, state, step, k) for k in (0, steps))
         for name, coordinates in systems.items():
-            note(check, name, step, worst_of(end, path(dense, coordinates, start, step, steps)))
-        return end
+            residual = worst_of(end, path(dense, coordinates, start, step, steps))
+            yield {"check": check, "coordinates": name, "step": step, "residual": residual}
 
     for step in (0.1, 1.0):
-        compare("natural step", full, NATURAL, step, 1)
-        compare(f"step of {step:g}", full, OTHERS, step, 1)
+        yield from compare("natural step", full, NATURAL, step, 1)
+        yield from compare(f"step of {step:g}", full, OTHERS, step, 1)
     for n in (15, 45, 150):
-        compare("path", full, OTHERS, 1 / n, n)
-        end = compare("path in O(M) coordinates", exact, family, 1 / n, n)
-        printed_end = path_of_the_method(printed, half_way(exact), 1 / n, n)
-        note("path of the printed step", "(θ₁, g)", 1 / n, worst_of(printed_end, end))
-    return rows
-
-
-def coordinates_of_a_path() -> pd.DataFrame:
-    """Compare steps in several coordinates, small and of finite size (Kobe 2021, Secs. 2.3 and 3.1.1)."""
-    likelihoods = ("gaussian", "bernoulli-logit")
-    return pd.DataFrame([row for seed in SEEDS for x in likelihoods for row in paths(seed, x)])
+        yield from compare("path", full, OTHERS, 1 / n, n)
+        yield from compare("path in O(M) coordinates", exact, family, 1 / n, n)
+        ends = [path_of_the_method(b, half_way(exact), 1 / n, n) for b in (printed, exact)]
+        row = {"check": "path of the printed step", "coordinates": "(θ₁, g)", "step": 1 / n}
+        yield row | {"residual": worst_of(*ends)}

@@ -51,10 +51,7 @@ def beside_print() -> pd.DataFrame:
 
 
 def twice_the_points() -> pd.DataFrame:
-    """Return the relative extra FLOPs of the O(M) family at 2M points over all Gaussians at M (Sec. 5.1).
-
-    An E-step and an M-step are counted together; 0 if there are no extra FLOPs.
-    """
+    """Return the O(M) family's relative extra FLOPs at 2M points over all Gaussians at M (Sec. 5.1)."""
     rows: Rows = []
     for M, b in itertools.product((50, 100, 400), (None, 256)):
         larger, size = Size(n=10_000, M=2 * M, D=1, b=b), Size(n=10_000, M=M, D=1, b=b)
@@ -70,11 +67,7 @@ def _both_steps(method: str, size: Size) -> float:
 
 
 def numbers_and_costs() -> pd.DataFrame:
-    """Compare numbers of parameters with print, and count the FLOPs of an E-step as M or D grows.
-
-    The numbers are 2M and M + M(M+1)/2. FLOPs include the blocks that depend on θ. Source: Kobe 2021,
-    Secs. 1, 3.1 and 4.2.3.
-    """
+    """Compare numbers of parameters with print, and count the FLOPs of an E-step as M or D grows."""
     rows: Rows = [
         {"check": "numbers", "family": name, "M": M, "residual": abs(k - PRINTED[M, name]) / k}
         for M in (50, 100)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,14 +23,19 @@ from svgpbench.methods.registry import build_named
 from svgpbench.numerics.gaussian import factor, log_determinant, matvec, prior
 from svgpbench.ops import Array, Ops
 from svgpbench.papers.algebra.objectives import dense_of
-from svgpbench.papers.algebra.random_problems import LIKELIHOODS, LOG_CONCAVE, SEEDS, Floats
+from svgpbench.papers.algebra.random_problems import (
+    LIKELIHOODS,
+    LOG_CONCAVE,
+    SEEDS,
+    Floats,
+    Row,
+    frame_over,
+)
 from svgpbench.papers.kobe2021.algebra.cases import (
-    Rows,
     converged_state,
     diagonal_bench,
     random_problem,
     random_state,
-    residual_rows,
 )
 from svgpbench.plugins import load_backend, new_backend
 
@@ -37,8 +43,6 @@ PRINTED_STEP = "diagonal-precision projected-b"
 NOISE = 0.3
 JITTER_OF_G = 1e-10
 """Number that the thesis adds to g; it is all that remains where g is 0."""
-
-# --- 01: the best q ----------------------------------------------------------------------------------
 
 
 def best_of_all(dense: Dense) -> float:
@@ -52,50 +56,36 @@ def best_of_all(dense: Dense) -> float:
     return dense.elbo(m, S)
 
 
-def gap(
-    check: str, likelihood: str, seed: int, problem: SmallProblem, jitter: float
-) -> dict[str, Any]:
+def gap(check: str, likelihood: str, problem: SmallProblem, jitter: float) -> Row:
     """Return the gap in nats between the best q of the family and the best of all, and its smallest g."""
     b = diagonal_bench("exact", likelihood, problem, jitter)
     state = converged_state(b)
     shortfall = best_of_all(dense_of(b)) - float(b.bound(state, b.full))
-    case = {"check": check, "likelihood": likelihood, "seed": seed, "M": len(problem.Z)}
-    return case | {"jitter": jitter, "residual": abs(shortfall), "least_g": float(state.g.min())}
+    case = {"check": check, "likelihood": likelihood, "M": len(problem.Z), "jitter": jitter}
+    return case | {"residual": abs(shortfall), "least_g": float(state.g.min())}
 
 
-def best_q() -> pd.DataFrame:
+@frame_over(seed=SEEDS)
+def best_q(seed: int) -> Iterator[Row]:
     """Return gaps in nats at Z = X, with jitter, duplicated rows and few Z (Kobe 2021, Sec. 3.1.2)."""
-    rows: Rows = []
-    for seed in SEEDS:
-        small, few = random_problem(seed, n=8, M=4), random_problem(seed)
-        data = replace(small, Z=small.X)
-        twice = np.concatenate([small.X[:4], small.X[:4]])
-        for likelihood in LIKELIHOODS:
-            rows += [
-                gap("Z = X", likelihood, seed, data, 0.0),
-                gap("Z = X with jitter", likelihood, seed, data, 1e-6),
-                gap("M < n", likelihood, seed, few, 1e-6),
-            ]
-        rows += [
-            gap("Z = X, rows twice", likelihood, seed, replace(small, X=twice, Z=twice), 1e-6)
-            for likelihood in LOG_CONCAVE
-        ]
-        outlier = replace(data, y=data.y + 6.0 * (np.arange(8) == 0))
-        far = gap("Z = X, an outlier", "student-t", seed, outlier, 0.0)
-        rows += [far, far | {"check": "negative g", "residual": max(0.0, -far["least_g"])}]
-    return pd.DataFrame(rows)
-
-
-# --- 02: one Cholesky factor ---------------------------------------------------------------------------
+    small, few = random_problem(seed, n=8, M=4), random_problem(seed)
+    data = replace(small, Z=small.X)
+    twice = np.concatenate([small.X[:4], small.X[:4]])
+    for likelihood in LIKELIHOODS:
+        yield gap("Z = X", likelihood, data, 0.0)
+        yield gap("Z = X with jitter", likelihood, data, 1e-6)
+        yield gap("M < n", likelihood, few, 1e-6)
+    for likelihood in LOG_CONCAVE:
+        yield gap("Z = X, rows twice", likelihood, replace(small, X=twice, Z=twice), 1e-6)
+    outlier = replace(data, y=data.y + 6.0 * (np.arange(8) == 0))
+    far = gap("Z = X, an outlier", "student-t", outlier, 0.0)
+    yield from (far, far | {"check": "negative g", "residual": max(0.0, -far["least_g"])})
 
 
 def printed_formulas(
     ops: Ops, K: Array, Kuf: Array, kff: Array, mu: Array, g: Array
 ) -> list[Array]:
-    """Compute KL [], and means and variances [P, b] of q(f), from the Cholesky factor of K + G⁻¹.
-
-    Source: Kobe 2021, Eqs. 3.6 (where the mean is K_nm μ) and 3.7.
-    """
+    """Compute KL [], means and variances [P, b] of q(f) by Eqs. 3.6 (where the mean is K_nm μ) and 3.7."""
     chol = ops.cholesky(K + ops.eye(K.shape[-1]) * (1.0 / g)[..., None])
     half = ops.solve_triangular(chol, K)
     trace = ops.sum(ops.diagonal(ops.solve_triangular(chol, half, transpose=True)))
@@ -114,11 +104,8 @@ def formulas_of_the_method(
     return [family.kl(ops, f, q), *family.marginals(ops, f, q)]
 
 
-def formulas(seed: int) -> Rows:
-    """Compare the printed and our formulas with the dense q.
-
-    The check "negative g" is how far K + G⁻¹ is from positive definite if one entry of g is negative.
-    """
+def formulas(seed: int) -> Iterator[Row]:
+    """Compare the printed and our formulas with the dense q, and K + G⁻¹ for a negative entry of g."""
     dense = dense_of(diagonal_bench("exact", "gaussian", random_problem(seed)))
     state = random_state(seed, 8)
     (m,), (S,) = moments(dense.K, state.mu, state.g)
@@ -128,19 +115,18 @@ def formulas(seed: int) -> Rows:
     ops = load_backend("numpy")
     g = state.g[0] * np.where(np.arange(8) == 0, -0.1 / np.linalg.eigvalsh(dense.K)[-1], 1.0)
     values = np.linalg.eigvalsh(dense.K + np.diag(1 / g))
-    residuals = {
-        "printed formulas": worst_of(printed_formulas(ops, *blocks), expected),
-        "our formulas": worst_of(formulas_of_the_method(ops, *blocks), expected),
-        "negative g": max(0.0, -values[0] / values[-1]),
-    }
-    return residual_rows(residuals, seed=seed)
+    for check, residual in (
+        ("printed formulas", worst_of(printed_formulas(ops, *blocks), expected)),
+        ("our formulas", worst_of(formulas_of_the_method(ops, *blocks), expected)),
+        ("negative g", max(0.0, -values[0] / values[-1])),
+    ):
+        yield {"check": check, "seed": seed, "residual": residual}
 
 
-def ill_conditioned(seed: int, condition: float, g: float, M: int = 8, b: int = 16) -> Rows:
-    """Return the errors of KL, marginals and the target of a step at K = Q diag(λ) Qᵀ and G = gI.
-
-    The exact values follow from λ.
-    """
+def ill_conditioned(
+    seed: int, condition: float, g: float, M: int = 8, b: int = 16
+) -> Iterator[Row]:
+    """Return errors of KL, marginals and a step's target at K = Q diag(λ) Qᵀ and G = gI, exact by λ."""
     rng = np.random.default_rng(seed)
     values = np.logspace(0.0, -np.log10(condition), M)
     Q = np.linalg.qr(rng.standard_normal((M, M)))[0]
@@ -151,24 +137,20 @@ def ill_conditioned(seed: int, condition: float, g: float, M: int = 8, b: int = 
     KL = np.sum(values * (Q.T @ mu) ** 2 - g * shrunk + np.log1p(g * values)) / 2
     variance = kff - np.sum((g * values * shrunk)[:, None] * (Q.T @ A) ** 2, axis=0)
     expected = [np.asarray(KL), (mu @ Kuf)[None], variance[None]]
-    ops = load_backend("numpy")
-    blocks = (K[None], Kuf[None], kff[None], mu[None], np.full((1, M), g))
-    residuals = {
-        "printed form": worst_of(printed_formulas(ops, *blocks), expected),
-        "our form": worst_of(formulas_of_the_method(ops, *blocks), expected),
-        "KL through K⁻¹": difference(kl_with_inverse(K, mu, g), KL),
-        "natural step": target_error(ops, K, Kuf, A),
-    }
-    named = {f"{form}, cond K = {condition:.0e}": x for form, x in residuals.items()}
-    return residual_rows(named, seed=seed, condition=condition, g=g)
-
-
-def kl_with_inverse(K: Floats, mu: Floats, g: float) -> float:
-    """Compute the KL of N(Kμ, S) by the formula in m and S, with an explicit K⁻¹."""
-    m, S = moments(K, mu, np.full(len(mu), g))
+    m, S = moments(K, mu, np.full(M, g))
     K_inv = np.linalg.inv(K)
     log_ratio = np.linalg.slogdet(K)[1] - np.linalg.slogdet(S)[1]
-    return float(0.5 * (np.trace(K_inv @ S) + m @ K_inv @ m - len(m) + log_ratio))
+    kl_with_inverse = 0.5 * (np.trace(K_inv @ S) + m @ K_inv @ m - M + log_ratio)
+    ops = load_backend("numpy")
+    blocks = (K[None], Kuf[None], kff[None], mu[None], np.full((1, M), g))
+    for form, residual in (
+        ("printed form", worst_of(printed_formulas(ops, *blocks), expected)),
+        ("our form", worst_of(formulas_of_the_method(ops, *blocks), expected)),
+        ("KL through K⁻¹", difference(kl_with_inverse, KL)),
+        ("natural step", target_error(ops, K, Kuf, A)),
+    ):
+        row = {"check": f"{form}, cond K = {condition:.0e}", "residual": residual}
+        yield row | {"seed": seed, "condition": condition, "g": g}
 
 
 def target_error(ops: Ops, K: Floats, Kuf: Floats, A: Floats) -> float:
@@ -182,25 +164,19 @@ def target_error(ops: Ops, K: Floats, Kuf: Floats, A: Floats) -> float:
     return difference(stepped.g[0], np.sum(A * A, axis=1) / NOISE)
 
 
-def cholesky_counts(M: int = 50, b: int = 100) -> Rows:
-    """Count the Cholesky factors of a printed bound and of an E-step; the residual is the count less 1."""
-    ops: CountingBackend = new_backend("counting")  # type: ignore[assignment]
-    K, Kuf, kff, mu = (ops.zeros(x) for x in ((1, M, M), (1, M, b), (1, b), (1, M)))
-    _, bound = ops.count(lambda: printed_formulas(ops, K, Kuf, kff, mu, mu))
-    model, size = build_model("gaussian", "se"), Size(n=b, M=M, D=1)
-    step = count(build_named(PRINTED_STEP), model, size).e_step
-    return [
-        {"check": f"Choleskys of a {part}", "choleskys": k, "residual": float(k - 1)}
-        for part, k in (("bound", Tally(*bound).choleskys), ("step", step.choleskys))
-    ]
-
-
 def one_cholesky() -> pd.DataFrame:
-    """Compare Eqs. 3.5–3.7 with dense algebra, also at ill-conditioned K, and count their Choleskys."""
-    rows: Rows = cholesky_counts()
+    """Compare Eqs. 3.5–3.7 with dense algebra, also at ill-conditioned K; count their Choleskys less 1."""
+    M, n = 50, 100
+    ops: CountingBackend = new_backend("counting")  # type: ignore[assignment]
+    K, Kuf, kff, mu = (ops.zeros(x) for x in ((1, M, M), (1, M, n), (1, n), (1, M)))
+    _, bound = ops.count(lambda: printed_formulas(ops, K, Kuf, kff, mu, mu))
+    step = count(build_named(PRINTED_STEP), build_model("gaussian", "se"), Size(n=n, M=M, D=1))
+    rows: list[Row] = [
+        {"check": f"Choleskys of a {part}", "choleskys": k, "residual": float(k - 1)}
+        for part, k in (("bound", Tally(*bound).choleskys), ("step", step.e_step.choleskys))
+    ]
     for seed in SEEDS:
         rows += formulas(seed)
-        for condition in (1e6, 1e10, 1e14):
-            for g in (JITTER_OF_G, 1.0, 1e2):
-                rows += ill_conditioned(seed, condition, g)
+        for condition, g in itertools.product((1e6, 1e10, 1e14), (JITTER_OF_G, 1.0, 1e2)):
+            rows += ill_conditioned(seed, condition, g)
     return pd.DataFrame(rows)

@@ -141,10 +141,7 @@ def bias_and_mechanism() -> pd.DataFrame:
 
 
 def predictions() -> pd.DataFrame:
-    """Return Figures 4.8 and 2.1, mean of f and its band: one row per point, with its curve and panel.
-
-    A row of NaN ends each curve.
-    """
+    """Return Figures 4.8 and 2.1: a row for each point, with its curve and panel; NaN ends a curve."""
     curves = []
     for data, title in ((SINUSOID, "sinusoid"), (SAMPLES[0], "GP sample")):
         for family in (FULL, DIAGONAL):

@@ -1,11 +1,8 @@
-"""Kobe 2021: the printed steps as natural gradients, positivity of S and g, and one step of rate 1.
-
-These are claims 03, 04 and 05.
-"""
+"""Kobe 2021, claims 03 to 05: natural gradients, positivity of S and g, and one step of rate 1."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -24,59 +21,49 @@ from svgpbench.papers.algebra.random_problems import (
     LIKELIHOODS,
     LOG_CONCAVE,
     SEEDS,
+    Check,
     Floats,
+    Row,
     bench_of,
+    frame_over,
 )
 from svgpbench.papers.kobe2021.algebra.cases import (
     FULL,
-    Rows,
     converged_state,
     diagonal_bench,
     random_problem,
     random_state,
-    residual_rows,
 )
 
-OPTIMISERS = ("projected-a", "projected-b", "exact")
 SMALL = 1e-2
 """A rate at which no step is halved. A step in θ₁ and g is linear in its rate."""
 PRINTED_JITTER = 1e-10
 
-# --- 03: natural parameters and natural gradients -------------------------------------------------------
 
-
-def natural_parameters(b: Bench, mu: Floats, g: Floats) -> tuple[Floats, Floats]:
-    """Return (S⁻¹m [M], S⁻¹ [M, M]) of the method's q."""
-    state = b.start._replace(mu=mu[None], g=g[None])
-    (m,), (S,), _ = b.posterior(state)
-    precision = np.linalg.inv(S)
-    return precision @ m, precision
-
-
-def second_differences(seed: int) -> Rows:
-    """Return relative second differences of the natural parameters: in μ, and in (μ, g)."""
+def second_differences(seed: int) -> Iterator[Check]:
+    """Yield relative second differences of the natural parameters: in μ, and in (μ, g)."""
     b = diagonal_bench("exact", "gaussian", random_problem(seed))
     rng = np.random.default_rng(seed + 100)
     (mu,), (g,), *_ = random_state(seed, 8)
     d_mu, d_g, d_g2 = rng.standard_normal(8), rng.uniform(0.5, 1.0, 8), rng.uniform(0.5, 1.0, 8)
     d_mu2, zero = rng.standard_normal(8), np.zeros(8)
 
-    def second_difference(
-        part: int, first: tuple[Floats, Floats], second: tuple[Floats, Floats]
-    ) -> float:
-        def value(*changes: tuple[Floats, Floats]) -> Floats:
-            moved_mu = sum((change[0] for change in changes), mu)
-            moved_g = sum((change[1] for change in changes), g)
-            return natural_parameters(b, moved_mu, moved_g)[part]
+    def natural_parameters(*changes: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+        """Return (S⁻¹m [M], S⁻¹ [M, M]) of the method's q."""
+        moved_mu = sum((change[0] for change in changes), mu)
+        moved_g = sum((change[1] for change in changes), g)
+        (m,), (S,), _ = b.posterior(b.start._replace(mu=moved_mu[None], g=moved_g[None]))
+        precision = np.linalg.inv(S)
+        return precision @ m, precision
 
-        return difference(value(first, second) + value(), value(first) + value(second))
-
-    residuals = {
-        "S⁻¹ in (μ, g)": second_difference(1, (d_mu, d_g), (zero, d_g2)),
-        "S⁻¹m in μ": second_difference(0, (d_mu, zero), (d_mu2, zero)),
-        "S⁻¹m in (μ, g)": second_difference(0, (d_mu, zero), (zero, d_g)),
-    }
-    return residual_rows(residuals, seed=seed)
+    for check, part, first, second in (
+        ("S⁻¹ in (μ, g)", 1, (d_mu, d_g), (zero, d_g2)),
+        ("S⁻¹m in μ", 0, (d_mu, zero), (d_mu2, zero)),
+        ("S⁻¹m in (μ, g)", 0, (d_mu, zero), (zero, d_g)),
+    ):
+        both, none = natural_parameters(first, second)[part], natural_parameters()[part]
+        alone = [natural_parameters(change)[part] for change in (first, second)]
+        yield check, difference(both + none, alone[0] + alone[1])
 
 
 def direction(b: Bench, state: DiagonalState) -> list[Floats]:
@@ -92,37 +79,27 @@ def largest_slope(dense: Dense, state: DiagonalState) -> float:
     return max(float(np.max(np.abs(x))) for x in slope(dense, state.mu, state.g))
 
 
-def printed_steps(seed: int, likelihood: str) -> Rows:
-    """Compare each step with F⁻¹∇ of the family, and return the slope of the bound where the steps stop.
-
-    The slope is relative to the slope at the start.
-    """
+def printed_steps(seed: int, likelihood: str) -> Iterator[Row]:
+    """Compare each step with F⁻¹∇, and the slope of the bound where steps stop with that at the start."""
     problem, state = random_problem(seed), random_state(seed, 8)
-    rows: Rows = []
-    for optimiser in OPTIMISERS:
+    for optimiser in ("projected-a", "projected-b", "exact"):
         b = diagonal_bench(optimiser, likelihood, problem)
         dense = dense_of(b)
         natural = [*natural_direction(dense, state.mu, state.g)]
         at_end = largest_slope(dense, converged_state(b))
-        residuals = {
-            f"{optimiser} against F⁻¹∇": worst_of(direction(b, state), natural),
-            f"slope where {optimiser} stops": at_end / largest_slope(dense, b.start),
-        }
-        rows += residual_rows(residuals, likelihood=likelihood, seed=seed)
-    return rows
+        row = {"likelihood": likelihood, "check": f"{optimiser} against F⁻¹∇"}
+        yield row | {"residual": worst_of(direction(b, state), natural)}
+        row["check"] = f"slope where {optimiser} stops"
+        yield row | {"residual": at_end / largest_slope(dense, b.start)}
 
 
-def natural_parameters_of_a_subfamily() -> pd.DataFrame:
+@frame_over(seed=SEEDS)
+def natural_parameters_of_a_subfamily(seed: int) -> Iterator[Row | Check]:
     """Check which parameters are affine in (μ, g), and that the printed steps are natural (Eqs. 3.8–3.20)."""
-    rows: Rows = []
-    for seed in SEEDS:
-        rows += second_differences(seed)
-        for likelihood in ("gaussian", "bernoulli-logit"):
-            rows += printed_steps(seed, likelihood)
-    return pd.DataFrame(rows)
+    yield from second_differences(seed)
+    for likelihood in ("gaussian", "bernoulli-logit"):
+        yield from printed_steps(seed, likelihood)
 
-
-# --- 04: what stays positive -----------------------------------------------------------------------------
 
 STEPS, BATCHES = 200, 10
 Least = Callable[[Tree], float]
@@ -141,11 +118,7 @@ def least_g(state: Tree) -> float:
 
 
 def violation(b: Bench, least: Least, seed: int, rates: tuple[float, float]) -> float:
-    """Return by how much `least` falls to or below zero in 200 minibatch steps; 0 if it stays positive.
-
-    Rates are drawn from the interval `rates`. The first violation ends the run. A value that is not finite
-    is returned as it is.
-    """
+    """Return by how much `least` falls to 0 or below in 200 minibatch steps of random rates; 0 if not."""
     rng, state = np.random.default_rng(seed), b.start
     batches = [b.batch(rows) for rows in b.problem.batches[:BATCHES]]
     for k in range(STEPS):
@@ -157,21 +130,17 @@ def violation(b: Bench, least: Least, seed: int, rates: tuple[float, float]) -> 
     return 0.0
 
 
-def unconstrained_bench(likelihood: str, problem: SmallProblem) -> Bench:
-    """Build the bench of t-SVGP, whose natural-gradient steps on S⁻¹ are never halved.
-
-    For a likelihood that is not log-concave, β may be negative.
-    """
-    settings: dict[str, Any] = {} if likelihood in LOG_CONCAVE else {"negative_beta": "raw"}
-    return bench_of("t-svgp tied-projected", likelihood, problem, **settings)
-
-
 def positive_without_constraint() -> pd.DataFrame:
     """Return the largest violation in 200 minibatch steps for each of five seeds.
 
-    Source: Kobe 2021, Secs. 2.2.3 and 4.2.3.
+    t-SVGP takes natural-gradient steps on S⁻¹ that are never halved; for a likelihood that is not
+    log-concave, its β may be negative. Source: Kobe 2021, Secs. 2.2.3 and 4.2.3.
     """
-    full = {x: partial(unconstrained_bench, x) for x in LIKELIHOODS}
+    negative: dict[str, Any] = {"negative_beta": "raw"}
+    full = {
+        x: partial(bench_of, "t-svgp tied-projected", x, **({} if x in LOG_CONCAVE else negative))
+        for x in LIKELIHOODS
+    }
     projected = {x: partial(diagonal_bench, "projected-b", x) for x in LIKELIHOODS}
     exact = partial(diagonal_bench, "exact", "gaussian")
     to_1, to_2 = (0.0, 1.0), (1.0, 2.0)
@@ -182,42 +151,27 @@ def positive_without_constraint() -> pd.DataFrame:
         ("G, gaussian, rates to 2", projected["gaussian"], least_g, to_2),
         ("G, gaussian, exact step", exact, least_g, to_1),
     ]
-    return pd.DataFrame(
-        {
-            "check": check,
-            "residual": np.max(
-                [violation(build(random_problem(x)), least, x, rates) for x in SEEDS]
-            ),
-        }
-        for check, build, least, rates in runs
-    )
-
-
-# --- 05: one step of rate 1 ------------------------------------------------------------------------------
+    rows = []
+    for check, build, least, rates in runs:
+        violations = [violation(build(random_problem(x)), least, x, rates) for x in SEEDS]
+        rows.append({"check": check, "residual": np.max(violations)})
+    return pd.DataFrame(rows)
 
 
 def shortfall(method: str, problem: SmallProblem, rows: int, jitter: float = 1e-6) -> float:
-    """Return the relative difference of the bound and the collapsed one after a step on the first rows.
-
-    Both bounds are on all data; the step has rate 1.
-    """
+    """Return the relative gap to the collapsed bound after a step of rate 1 on the first rows."""
     b = bench_of(method, "gaussian", problem, jitter=jitter)
     state = b.e_step(b.start, b.batch(np.arange(rows)), 1.0)
     best = sgpr_bound(problem.theta(b.model), "matern52", problem.X, problem.y, jitter)
     return abs(float(b.ops.to_numpy(b.bound(state, b.full))) - best) / abs(best)
 
 
-def one_step_of_rate_one() -> pd.DataFrame:
+@frame_over(seed=SEEDS)
+def one_step_of_rate_one(seed: int) -> Iterator[Check]:
     """Return the relative gap to the collapsed bound after one step of rate 1 from q = p (Eqs. 2.24–2.27)."""
-    rows: Rows = []
-    for seed in SEEDS:
-        problem = random_problem(seed)
-        n = len(problem.X)
-        residuals = {
-            "one step": shortfall("q-svgp natgrad unwhitened", problem, n),
-            "one step, whitened": shortfall(FULL, problem, n),
-            "one step, printed jitter": shortfall(FULL, problem, n, PRINTED_JITTER),
-            "one step on a minibatch": shortfall(FULL, problem, n // 2),
-        }
-        rows += residual_rows(residuals, seed=seed)
-    return pd.DataFrame(rows)
+    problem = random_problem(seed)
+    n = len(problem.X)
+    yield "one step", shortfall("q-svgp natgrad unwhitened", problem, n)
+    yield "one step, whitened", shortfall(FULL, problem, n)
+    yield "one step, printed jitter", shortfall(FULL, problem, n, PRINTED_JITTER)
+    yield "one step on a minibatch", shortfall(FULL, problem, n // 2)

@@ -6,24 +6,16 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from svgpbench.papers.salimbeni2018.algebra.counting import costs
-from svgpbench.papers.salimbeni2018.algebra.curvature import (
-    convexity,
-    inverse_covariance,
-    orthogonal_mean,
-)
-from svgpbench.papers.salimbeni2018.algebra.mean_apart import mean_apart
-from svgpbench.papers.salimbeni2018.algebra.optima import larger_bases, shared_optimum
-from svgpbench.papers.salimbeni2018.algebra.rules import parameters_and_rules
+from svgpbench.papers.salimbeni2018.algebra import counting, curvature, mean_apart, optima, rules
 
 CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
-    "salimbeni2018-01": larger_bases,
-    "salimbeni2018-02": convexity,
-    "salimbeni2018-03": inverse_covariance,
-    "salimbeni2018-04": orthogonal_mean,
-    "salimbeni2018-05": parameters_and_rules,
-    "salimbeni2018-06": shared_optimum,
-    "salimbeni2018-07": costs,
-    "salimbeni2018-20": mean_apart,
+    "salimbeni2018-01": optima.larger_bases,
+    "salimbeni2018-02": curvature.convexity,
+    "salimbeni2018-03": curvature.inverse_covariance,
+    "salimbeni2018-04": curvature.orthogonal_mean,
+    "salimbeni2018-05": rules.parameters_and_rules,
+    "salimbeni2018-06": optima.shared_optimum,
+    "salimbeni2018-07": counting.costs,
+    "salimbeni2018-20": mean_apart.mean_apart,
 }
-"""By claim: a frame with one row per case, its `check`, and its `residual` or its cost and sizes."""
+"""Functions that compute a frame, by claim and by `ARTEFACT/FIGURE`."""

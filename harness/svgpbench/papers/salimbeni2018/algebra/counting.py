@@ -6,7 +6,7 @@ factor, K_βγ, and K_γ if it is not sampled). One size grows over a decade whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from svgpbench.kernels import Theta
 from svgpbench.kernels.bases import Decoupled
 from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.methods import build_method
-from svgpbench.papers.salimbeni2018.algebra.surface import Row
+from svgpbench.papers.algebra.random_problems import Row
 from svgpbench.plugins import new_backend
 from svgpbench.training.blocks import Batch, data_term, factor_at, prior_at
 
@@ -80,9 +80,14 @@ STEPS: Mapping[str, tuple[Sweep, ...]] = {
 
 def costs() -> pd.DataFrame:
     """Count FLOPs of steps and predictions, and of additional points (salimbeni2018-07)."""
+
+    def one_weight_per_point(sizes: BasisSizes) -> int:
+        """Count a step if HYBRID's mean has one weight per point of γ ∪ β, as DECOUPLED's has for α."""
+        return step("DECOUPLED", sizes._replace(gamma=sizes.gamma + sizes.beta))
+
     counts: list[tuple[str, Callable[[BasisSizes], int], tuple[Sweep, ...]]] = [
         *((basis, partial(step, basis), sweeps) for basis, sweeps in STEPS.items()),
-        ("HYBRID, K_γβ sampled too", _one_weight_per_point, (GAMMA, BETA_BESIDE_GAMMA)),
+        ("HYBRID, K_γβ sampled too", one_weight_per_point, (GAMMA, BETA_BESIDE_GAMMA)),
         ("ORTH predicts", partial(prediction, "ORTH"), (GAMMA, BETA_BESIDE_GAMMA)),
         ("ORTH precomputes", partial(precomputation, "ORTH"), (BETA_CUBED,)),
     ]
@@ -93,25 +98,15 @@ def costs() -> pd.DataFrame:
         exponent = float(np.polyfit(x, np.log([float(flops(sizes)) for sizes in ladder]), 1)[0])
         check, residual = f"{name}: {sweep.term}", abs(exponent - sweep.power)
         rows.append({"check": check, "exponent": exponent, "residual": residual})
-    return pd.DataFrame([*rows, *_additional_points()])
-
-
-def _one_weight_per_point(sizes: BasisSizes) -> int:
-    """Count FLOPs of a step if HYBRID's mean has one weight per point of γ ∪ β, as DECOUPLED's has for α."""
-    return step("DECOUPLED", sizes._replace(gamma=sizes.gamma + sizes.beta))
-
-
-def _additional_points() -> Iterator[Row]:
-    """Yield the ratio of the costs of one more point of γ and of β, as β grows.
-
-    Then yield by how much the inverse ratio rises at each step.
-    """
+    # one more point of γ and of β: the ratio of their costs as β grows, and the rise of its inverse
     ladder = LARGE_BETA.over_a_decade("beta")
     ratios = [_added(sizes, "beta") / _added(sizes, "gamma") for sizes in ladder]
     for sizes, ratio in zip(ladder, ratios, strict=True):
-        yield {"check": "extra γ over extra β", "ratio": 1.0 / ratio} | sizes._asdict()
+        rows.append({"check": "extra γ over extra β", "ratio": 1.0 / ratio} | sizes._asdict())
     for before, after in pairwise(ratios):
-        yield {"check": "extra β over extra γ", "residual": max(0.0, after / before - 1.0)}
+        rise = max(0.0, after / before - 1.0)
+        rows.append({"check": "extra β over extra γ", "residual": rise})
+    return pd.DataFrame(rows)
 
 
 def _added(sizes: BasisSizes, size: str) -> int:

@@ -8,12 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from svgpbench.checks.cases import SmallProblem
-from svgpbench.papers.algebra.random_problems import Floats
+from svgpbench.papers.algebra.random_problems import SEEDS, Check, Floats, Row, frame_over
 from svgpbench.papers.salimbeni2018.algebra.surface import (
-    Row,
     Surface,
     at_optimum,
-    for_every_seed,
     random_problem,
     with_all_points,
 )
@@ -30,8 +28,8 @@ WEIGHTS = (0.01, 1.0, 100.0)
 ADAM_STEPS, ADAM_RATE = 30, 0.01
 
 
-@for_every_seed
-def convexity(seed: int) -> Iterator[Row]:
+@frame_over(seed=SEEDS)
+def convexity(seed: int) -> Iterator[Row | Check]:
     """Return ratios of a Hessian's smallest to its largest eigenvalue at random points (salimbeni2018-02)."""
     problem = random_problem(seed)
     for basis in ("ORTH", "HYBRID", "COUPLED"):
@@ -45,7 +43,7 @@ def convexity(seed: int) -> Iterator[Row]:
             yield row | {"residual": max(0.0, -least)}
     redundant = replace(problem, gamma=problem.Z[:2])
     least = _least_ratio(Surface("ORTH", "gaussian", redundant, jitter=0.0), seed)
-    yield {"check": "γ in β", "residual": abs(least)}
+    yield "γ in β", abs(least)
 
 
 def _least_ratio(surface: Surface, seed: int, spread: float = 1.0) -> float:
@@ -55,8 +53,8 @@ def _least_ratio(surface: Surface, seed: int, spread: float = 1.0) -> float:
     return float(np.min(eigenvalues[:, 0] / eigenvalues[:, -1]))
 
 
-@for_every_seed
-def inverse_covariance(seed: int) -> Iterator[Row]:
+@frame_over(seed=SEEDS)
+def inverse_covariance(seed: int) -> Iterator[Row | Check]:
     """Check DECOUPLED at L_B = 0 and during a run, and the condition at its optimum (salimbeni2018-03)."""
     for likelihood in ("gaussian", "bernoulli-logit", "poisson"):
         row = {"likelihood": likelihood}
@@ -83,11 +81,8 @@ def _downward(surface: Surface, x: Floats) -> float:
     return max(0.0, -float(eigenvalues[0] / eigenvalues[-1]))
 
 
-def _conditions(seed: int) -> Iterator[Row]:
-    """Yield by how much DECOUPLED's condition number at the optimum exceeds that of ORTH and COUPLED.
-
-    The other two are taken in m_β and in a_β.
-    """
+def _conditions(seed: int) -> Iterator[Row | Check]:
+    """Yield by how much DECOUPLED's condition number exceeds that of ORTH and COUPLED at the optimum."""
     for spacing, problem in _problems(seed).items():
         decoupled = Surface("DECOUPLED", "gaussian", with_all_points(problem))
         (worse,) = decoupled.hessians(decoupled.optimum_of_seed(seed)[None])
@@ -112,8 +107,8 @@ def _advantage(better: Floats, worse: Floats) -> float:
     return max(0.0, float(np.linalg.cond(worse) / np.linalg.cond(better)) - 1.0)
 
 
-@for_every_seed
-def orthogonal_mean(seed: int) -> Iterator[Row]:
+@frame_over(seed=SEEDS)
+def orthogonal_mean(seed: int) -> Iterator[Row | Check]:
     """Check the Hessian in (a_γ, a_β) of the KL alone and of the bound (salimbeni2018-04)."""
     for spacing, problem in _problems(seed).items():
         row: Row = {"spacing": spacing}

@@ -13,23 +13,25 @@ import numpy as np
 
 from svgpbench.checks.bench import Bench, worst_of
 from svgpbench.checks.dense.two_part import TwoPart
-from svgpbench.papers.algebra.random_problems import LIKELIHOODS, Floats
+from svgpbench.papers.algebra.random_problems import (
+    LIKELIHOODS,
+    SEEDS,
+    Check,
+    Floats,
+    Row,
+    frame_over,
+)
 from svgpbench.papers.salimbeni2018.algebra.surface import (
     FAR,
-    Row,
     Surface,
     at_optimum,
-    for_every_seed,
     random_problem,
     union_of,
 )
 
 
 class MeanApart:
-    """Basis of Eq. 9 at the θ and data of a bench.
-
-    a has one weight per point of γ, then of β, and is 0 outside α.
-    """
+    """Basis of Eq. 9 at a bench; a has one weight per point of γ, then of β, and is 0 outside α."""
 
     def __init__(self, bench: Bench) -> None:
         self.union = union_of(bench)
@@ -72,8 +74,8 @@ class MeanApart:
         return float(self.bound_and_marginals(a, self.best_covariance)[0])
 
 
-@for_every_seed
-def mean_apart(seed: int) -> Iterator[Row]:
+@frame_over(seed=SEEDS)
+def mean_apart(seed: int) -> Iterator[Row | Check]:
     """Compare Eq. 9's basis with COUPLED's and ORTH's q, also for a bad α (salimbeni2018-20)."""
     problem = random_problem(seed)
     for likelihood in LIKELIHOODS:
@@ -102,7 +104,7 @@ def mean_apart(seed: int) -> Iterator[Row]:
         ("β in α", Surface("ORTH", "gaussian", problem), slice(0, None)),
     ):
         loss = (MeanApart(orth).best(alpha) - best) / abs(best)
-        yield {"check": check, "residual": max(0.0, loss)}
+        yield check, max(0.0, loss)
 
 
 def _difference(computed: list[Floats], surface: Surface, x: Floats) -> float:

@@ -8,44 +8,42 @@ from dataclasses import replace
 import numpy as np
 
 from svgpbench.checks.bench import Bench, worst_of
-from svgpbench.checks.cases import SmallProblem, build_model
+from svgpbench.checks.cases import SmallProblem
 from svgpbench.checks.dense import kernel_matrix
 from svgpbench.checks.dense.two_part import TwoPart
 from svgpbench.checks.matrix import difference
 from svgpbench.methods import build_method
 from svgpbench.ops import Tree
-from svgpbench.papers.algebra.random_problems import LOG_CONCAVE, Floats, bench_of
+from svgpbench.papers.algebra.random_problems import (
+    LOG_CONCAVE,
+    SEEDS,
+    Check,
+    Floats,
+    Row,
+    bench_of,
+    frame_over,
+)
 from svgpbench.papers.salimbeni2018.algebra.surface import (
     KERNEL,
-    Row,
     Surface,
-    for_every_seed,
     random_problem,
     union_of,
 )
-from svgpbench.plugins import load_backend
 
 RATE = 0.1
 NATURAL = {"coupled": "q-svgp natgrad", "gamma_step": "natural"}  # Eqs. 16a–c
 
 
-@for_every_seed
-def parameters_and_rules(seed: int) -> Iterator[Row]:
+@frame_over(seed=SEEDS)
+def parameters_and_rules(seed: int) -> Iterator[Row | Check]:
     """Compare bases, natural and expectation parameters and steps with dense algebra (salimbeni2018-05)."""
     problem = random_problem(seed)
-    for part in (
-        _bases,
-        _natural_parameters,
-        _expectation_parameters,
-        _fisher,
-        _steps,
-        _functional_descent,
-        _coupled_steps,
-    ):
+    parts = _bases, _natural_parameters, _expectation_parameters, _fisher, _steps, _residue_steps
+    for part in (*parts, _coupled_steps):
         yield from part(problem)
 
 
-def _bases(problem: SmallProblem) -> Iterator[Row]:
+def _bases(problem: SmallProblem) -> Iterator[Row | Check]:
     """Check Eqs. 5–8 by the marginals of a random state at the data."""
     rng = np.random.default_rng(0)
     decoupled = Surface("DECOUPLED", "gaussian", problem)
@@ -58,17 +56,17 @@ def _bases(problem: SmallProblem) -> Iterator[Row]:
     A: Floats = np.asarray(-np.linalg.inv(K) + np.linalg.inv(K @ B @ K + K), dtype=np.float64)
     expected = [a @ k_ax, (variance + np.sum(k * (A @ k), axis=0))[None]]
     marginals = decoupled.marginals(decoupled.state((a, L_B)))
-    yield {"check": "A from B", "residual": worst_of(marginals, expected)}
+    yield "A from B", worst_of(marginals, expected)
     coupled = Surface("COUPLED", "gaussian", problem)
     m, L = coupled.unpacked(coupled.random_points(rng, 1))
     K_inv: Floats = np.asarray(np.linalg.inv(K), dtype=np.float64)
     A = K_inv @ (L[0] @ L[0].T - K) @ K_inv
     expected = [m @ K_inv @ k, (variance + np.sum(k * (A @ k), axis=0))[None]]
     marginals = coupled.marginals(coupled.state((m, L)))
-    yield {"check": "A from S", "residual": worst_of(marginals, expected)}
+    yield "A from S", worst_of(marginals, expected)
 
 
-def _natural_parameters(problem: SmallProblem) -> Iterator[Row]:
+def _natural_parameters(problem: SmallProblem) -> Iterator[Row | Check]:
     """Check that Eq. 13's Σ⁻¹μ and Σ⁻¹ in terms of (j_γ, j_β, Θ) are those of the method's q."""
     orth = _orth("gaussian", problem)
     state = _general_state(orth)
@@ -82,20 +80,20 @@ def _natural_parameters(problem: SmallProblem) -> Iterator[Row]:
     covariance = np.linalg.inv(precision)
     expected = [x[None] for x in u.marginals(covariance @ potential, covariance)]
     residual = worst_of(orth.marginals(state), expected)
-    yield {"check": "natural parameters", "residual": residual}
+    yield "natural parameters", residual
 
 
-def _expectation_parameters(problem: SmallProblem) -> Iterator[Row]:
+def _expectation_parameters(problem: SmallProblem) -> Iterator[Row | Check]:
     """Check Eq. 14: m_γ⊥β = D_γ j_γ, m_β = S j_β and the diagonal of −Λ = S + m_βm_βᵀ, from marginals."""
     orth = _orth("gaussian", problem, jitter=0.0)
     state = _general_state(orth)
     a, m, S = _parts(orth, state)
     D, explained = _residual_kernel(orth)
-    mean, _ = _marginals_at(orth, state, problem.gamma)
-    m_beta, variance = _marginals_at(orth, state, problem.Z)
-    computed = [mean[0] - explained.T @ m_beta[0], m_beta[0], variance[0] + m_beta[0] ** 2]
+    (mean,), _ = _marginals_at(orth, state, problem.gamma)
+    (m_beta,), (variance,) = _marginals_at(orth, state, problem.Z)
+    computed = [mean - explained.T @ m_beta, m_beta, variance + m_beta**2]
     expected = [D @ a, S @ np.linalg.solve(S, m), np.diag(S + np.outer(m, m))]
-    yield {"check": "expectation parameters", "residual": worst_of(computed, expected)}
+    yield "expectation parameters", worst_of(computed, expected)
 
 
 def _residual_kernel(bench: Bench) -> tuple[Floats, Floats]:
@@ -108,7 +106,7 @@ def _residual_kernel(bench: Bench) -> tuple[Floats, Floats]:
     return K_g - K_bg.T @ explained, explained
 
 
-def _fisher(problem: SmallProblem) -> Iterator[Row]:
+def _fisher(problem: SmallProblem) -> Iterator[Row | Check]:
     """Check the block TᵀC⁻¹R of q's metric between the two parts of the mean, at γ ∪ β and a random S."""
     for basis, check in (("ORTH", "Fisher's blocks"), ("HYBRID", "Fisher's blocks, HYBRID")):
         surface = Surface(basis, "gaussian", problem, jitter=0.0)
@@ -123,10 +121,10 @@ def _fisher(problem: SmallProblem) -> Iterator[Row]:
         C = K + R @ (L[0] @ L[0].T - K[M_g:, M_g:]) @ R.T
         F = mean.T @ np.linalg.solve(C, mean)
         cross = float(np.max(np.abs(F[:M_g, M_g:])) / np.max(np.abs(F)))
-        yield {"check": check, "residual": cross}
+        yield check, cross
 
 
-def _steps(problem: SmallProblem) -> Iterator[Row]:
+def _steps(problem: SmallProblem) -> Iterator[Row | Check]:
     """Compare steps with Eqs. 16b, c and 16a by dense slopes of the bound; γ moves at β's new marginals."""
     for likelihood in LOG_CONCAVE:
         orth, row = _orth(likelihood, problem), {"likelihood": likelihood}
@@ -148,7 +146,7 @@ def _steps(problem: SmallProblem) -> Iterator[Row]:
         yield row | {"check": "γ's rule", "residual": difference(new_a, expected)}
 
 
-def _functional_descent(problem: SmallProblem) -> Iterator[Row]:
+def _residue_steps(problem: SmallProblem) -> Iterator[Row | Check]:
     """Check that the residue r at γ moves to (1 − τ)r + τ Σ_i α_i k_⊥(γ, x_i), and stays 0 at β."""
     orth = _orth("gaussian", problem, jitter=0.0)
     state = _general_state(orth)
@@ -162,9 +160,9 @@ def _functional_descent(problem: SmallProblem) -> Iterator[Row]:
     K_x = K_x - explained.T @ kernel_matrix(KERNEL, theta, problem.Z, problem.X)
     before, after = (_residue(orth, x, problem.gamma) for x in (half, end))
     residual = difference(after, (1.0 - RATE) * before + RATE * K_x @ alpha)
-    yield {"check": "functional gradient", "residual": residual}
+    yield "functional gradient", residual
     at_beta = float(np.max(np.abs(_residue(orth, end, problem.Z))) / np.max(np.abs(after)))
-    yield {"check": "off span(Ψ_β)", "residual": at_beta}
+    yield "off span(Ψ_β)", at_beta
 
 
 def _residue(orth: Bench, state: Tree, points: Floats) -> Floats:
@@ -174,7 +172,7 @@ def _residue(orth: Bench, state: Tree, points: Floats) -> Floats:
     return np.asarray(mean[0] - mean_of_beta[0])
 
 
-def _coupled_steps(problem: SmallProblem) -> Iterator[Row]:
+def _coupled_steps(problem: SmallProblem) -> Iterator[Row | Check]:
     """Compare β's step with COUPLED's, on the data less γ's mean and on the data themselves."""
     orth = _orth("gaussian", problem)
     state = _general_state(orth)
@@ -186,12 +184,11 @@ def _coupled_steps(problem: SmallProblem) -> Iterator[Row]:
     ):
         coupled = bench_of("q-svgp natgrad", "gaussian", replace(problem, y=y))
         computed = coupled.posterior(coupled.e_step(state.coupled, coupled.full, RATE))[:2]
-        yield {"check": check, "residual": worst_of(computed, expected)}
+        yield check, worst_of(computed, expected)
 
 
 def _orth(likelihood: str, problem: SmallProblem, jitter: float = 1e-6) -> Bench:
-    model = build_model(likelihood, KERNEL, jitter=jitter)
-    return Bench(load_backend("numpy"), model, build_method("orth", NATURAL), problem)
+    return bench_of(build_method("orth", NATURAL), likelihood, problem, jitter=jitter)
 
 
 def _general_state(orth: Bench) -> Tree:

@@ -7,12 +7,11 @@ gives the gradients at P points. Hessians are central differences of gradients.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.optimize import minimize
 
 from svgpbench.checks.bench import Bench
@@ -23,7 +22,7 @@ from svgpbench.kernels import constrain
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
 from svgpbench.ops import Array, Tree
-from svgpbench.papers.algebra.random_problems import SEEDS, Floats
+from svgpbench.papers.algebra.random_problems import Floats
 from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import data_term
 
@@ -41,18 +40,6 @@ BASES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "ORTH": ("orth", {"coupled": "q-svgp adam unwhitened"}),
 }
 """The paper's bases: COUPLED in (m, L), DECOUPLED in (a, L_B), the others in (a_γ, m_β, L)."""
-
-Row = dict[str, Any]
-
-
-def for_every_seed(rows: Callable[[int], Iterable[Row]]) -> Callable[[], pd.DataFrame]:
-    """Turn a function from a seed to rows into one that returns the rows of all seeds, each with its seed."""
-
-    @functools.wraps(rows)
-    def frame() -> pd.DataFrame:
-        return pd.DataFrame({**row, "seed": seed} for seed in SEEDS for row in rows(seed))
-
-    return frame
 
 
 def random_problem(seed: int) -> SmallProblem:

@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from svgpbench.papers.titsias2025.algebra.bounds import any_likelihood, collapsed, same_steps
-from svgpbench.papers.titsias2025.algebra.costs import step_costs
+from svgpbench.papers.titsias2025.algebra import bounds
 
 CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
-    "titsias2025-01": collapsed,
-    "titsias2025-02": same_steps,
-    "titsias2025-03": any_likelihood,
-    "titsias2025-04": step_costs,
+    "titsias2025-01": bounds.collapsed,
+    "titsias2025-02": bounds.same_steps,
+    "titsias2025-03": bounds.any_likelihood,
+    "titsias2025-04": bounds.step_costs,
 }
-"""By claim: a frame with one row per case, its `check` and its `residual`."""
+"""Functions that compute a frame, by claim and by `ARTEFACT/FIGURE`."""
