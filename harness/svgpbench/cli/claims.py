@@ -101,7 +101,12 @@ def claims_command(
     elif ids and len(ledger) == 1:
         show(*_entry(*ledger[0], results))
     else:
-        table = _table([_row(judged) for _, judged in ledger])
+        rows = []
+        for _, judged in ledger:
+            effect = judged.finding if judged.grade == "not run" else judged.effect
+            claim = judged.claim
+            rows.append([claim.id, claim.title, judged.grade, judged.fidelity, effect])
+        table = _table(rows)
         show(*(_with_summary(papers[0], table) if paper and not ids else [table]))
 
 
@@ -153,11 +158,6 @@ def _contradictions(results: Path) -> str:
     return contradictions_as_markdown(conflicts, {judged.claim.id: judged for _, judged in ledger})
 
 
-def _row(judged: Judged) -> list[str]:
-    effect = judged.finding if judged.grade == "not run" else judged.effect
-    return [judged.claim.id, judged.claim.title, judged.grade, judged.fidelity, effect]
-
-
 def _table(rows: Sequence[Sequence[str]]) -> Table:
     """Return the rows of the ledger as a table, with the number of claims per grade below."""
     columns = (
@@ -193,6 +193,8 @@ def _coloured(grade: str) -> Styled:
 
 def _entry(paper: Paper, judged: Judged, results: Path) -> Iterator[Table | str]:
     """Yield a claim on one screen: sentence, grade, finding, core evidence, conditions, commands."""
+    from svgpbench.papers.grading import effect_of
+
     claim = judged.claim
     names = ", ".join(author.rpartition(" ")[2] for author in paper.about.authors)
     sentence = f"{claim.claim[0].upper()}{claim.claim[1:].rstrip('.')}."
@@ -215,7 +217,12 @@ def _entry(paper: Paper, judged: Judged, results: Path) -> Iterator[Table | str]
     rows = [row for row in facts.items() if row[1] or row[0] not in optional]
     yield Table((Column("", wrap=False, style="dim"), Column("")), rows)
     yield from _core(judged)
-    yield from _conditions(judged)
+    conditions = [
+        [part.title, _coloured(part.grade), part.why_not or effect_of([part.judgement])]
+        for part in judged.parts_of_role("condition")
+    ]
+    if conditions:
+        yield _first_rows(conditions, 3, "conditions tried beside the claim, which do not vote")
     commands = [*judged.commands, f"svgpbench claims {claim.id} --results {results}"]
     records = f", {len(judged.records)} records" if judged.records else ""
     yield "\n  ".join([f"run it again{records}", *commands])
@@ -234,18 +241,6 @@ def _core(judged: Judged) -> Iterator[Table]:
             for effect in part.judgement.effects
         ]
         yield _first_rows([] if part.why_not else rows, 4, title)
-
-
-def _conditions(judged: Judged) -> Iterator[Table]:
-    """Yield a table of the conditions: setting, grade and effect of each; none without conditions."""
-    from svgpbench.papers.grading import effect_of
-
-    rows = [
-        [part.title, _coloured(part.grade), part.why_not or effect_of([part.judgement])]
-        for part in judged.parts_of_role("condition")
-    ]
-    if rows:
-        yield _first_rows(rows, 3, "conditions tried beside the claim, which do not vote")
 
 
 def _first_rows(rows: list[list[Any]], width: int, title: str) -> Table:

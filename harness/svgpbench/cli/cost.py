@@ -11,11 +11,11 @@ import typer
 from svgpbench.cli.options import AsJson, Dtype, KernelName, LikelihoodName
 from svgpbench.cli.printing import print_json, show
 from svgpbench.config import LikelihoodConfig
-from svgpbench.cost import Size, Tally, count, exponents
+from svgpbench.cost import Size, count, exponents
 from svgpbench.errors import UserError
 from svgpbench.kernels import Model
 from svgpbench.kernels.kernels import kernel
-from svgpbench.likelihoods import Likelihood, build_likelihood
+from svgpbench.likelihoods import build_likelihood
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.methods import build_method
 from svgpbench.output.number_formats import scaled
@@ -76,12 +76,21 @@ def cost_command(
     as_json: AsJson = False,
 ) -> None:
     """Count FLOPs, bytes and memory of a method's steps."""
-    machine = _machine(peak_flops, bandwidth)
+    if (peak_flops, bandwidth) != (None, None) and not (
+        (peak_flops or 0) > 0 and (bandwidth or 0) > 0
+    ):
+        raise UserError("--peak-flops and --bandwidth go together, each above 0")
     built = build_method(method, dict(map(_option, option or ())))
-    model = Model(kernel(kernel_name), _likelihood(likelihood, P))
+    built_likelihood = build_likelihood(LikelihoodConfig(name=likelihood))
+    if isinstance(built_likelihood, MulticlassLikelihood):
+        built_likelihood = replace(built_likelihood, classes=P)
+    model = Model(kernel(kernel_name), built_likelihood)
     size = Size(n=n, M=M, D=D, b=batch, gamma=gamma)
-    cost = count(built, model, size, dtype=dtype.value)
-    rows = {step: _row(tally, machine) for step, tally in cost._asdict().items()}
+    tallies = count(built, model, size, dtype=dtype.value)._asdict()
+    rows: dict[str, dict[str, Any]] = {step: tally._asdict() for step, tally in tallies.items()}
+    if peak_flops and bandwidth:  # the time of a step if no operations are fused
+        for step, tally in tallies.items():
+            rows[step]["seconds"] = max(tally.flops / peak_flops, tally.bytes / bandwidth)
     if with_exponents:
         for step, row in rows.items():
             for quantity in ("flops", "peak_bytes"):
@@ -94,21 +103,6 @@ def cost_command(
         sizes += f", P = {latents}" if latents > 1 else ""
         title = f"{method}, {likelihood}, {kernel_name}, {dtype.value}; {sizes}"
         show(_table(rows, title), notes=_exponents(rows))
-
-
-def _likelihood(name: str, classes: int) -> Likelihood:
-    """Build a likelihood; only a multiclass one has `classes`."""
-    built = build_likelihood(LikelihoodConfig(name=name))
-    return replace(built, classes=classes) if isinstance(built, MulticlassLikelihood) else built
-
-
-def _machine(peak_flops: float | None, bandwidth: float | None) -> tuple[float, float] | None:
-    """Return (FLOP/s, bytes/s), or None without both. Raises `UserError` for only one of them."""
-    if peak_flops is None and bandwidth is None:
-        return None
-    if not (peak_flops or 0) > 0 or not (bandwidth or 0) > 0:
-        raise UserError("--peak-flops and --bandwidth go together, each above 0")
-    return float(peak_flops or 0), float(bandwidth or 0)
 
 
 def _option(text: str) -> tuple[str, str | bool | int | float]:
@@ -128,18 +122,6 @@ def _option(text: str) -> tuple[str, str | bool | int | float]:
         except ValueError:
             continue
     return key, value
-
-
-def _row(tally: Tally, machine: tuple[float, float] | None) -> dict[str, Any]:
-    """Return the counts of a step and, on a machine, its time if no operations are fused.
-
-    This is the longer of the times for the arithmetic and for the memory traffic, in seconds.
-    """
-    if machine is None:
-        return tally._asdict()
-    flops_per_s, bytes_per_s = machine
-    seconds = max(tally.flops / flops_per_s, tally.bytes / bytes_per_s)
-    return tally._asdict() | {"seconds": seconds}
 
 
 def _table(rows: dict[str, dict[str, Any]], title: str) -> Table:

@@ -32,7 +32,6 @@ from svgpbench_datasets import DataError, Registry
 from svgpbench_datasets.fetch.cache import cache_folder
 from svgpbench_datasets.fetch.origins import mirrors_from_environment
 
-OLDEST_PYTHON = (3, 11)
 IMPORT_LIMIT_S = 120
 
 ASK_FRAMEWORK = """
@@ -54,29 +53,25 @@ class Finding(Strict):
     advice: str = ""
 
 
-def diagnose(results: Path, *, deep: bool = False) -> list[Finding]:
+def diagnose(results: Path, *, deep: bool = False) -> Iterator[Finding]:
     """Run all checks. With `deep`, each framework is imported in a separate process."""
-    return [
-        _python_version(),
-        *_backends(deep),
-        *_unusable_plugins(),
-        _cores(),
-        _memory(),
-        *_blas(),
-        *_thread_variables(),
-        _gpu(),
-        _data(),
-        _results(results),
-    ]
-
-
-def _python_version() -> Finding:
     versions = f"{platform.python_version()}, svgpbench {__version__}, {platform.platform()}"
-    if sys.version_info < OLDEST_PYTHON:
-        return Finding(
-            what="python", state="problem", found=versions, advice="use Python 3.11 or up"
-        )
-    return Finding(what="python", state="ok", found=versions)
+    yield Finding(what="python", state="ok", found=versions)
+    yield from _backends(deep)
+    for group in GROUPS:
+        for name, line in left_out(group):
+            advice = "mend or uninstall that package"
+            yield Finding(what=name, state="missing", found=line, advice=advice)
+    yield from _machine()
+    yield _data()
+    folder = next(path for path in (results, *results.absolute().parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            yield Finding(what="results", state="ok", found=f"{results.absolute()} can be written")
+    except OSError as error:
+        problem = f"{results} cannot be written ({error.strerror})"
+        advice = "run in another folder, or name one with --results"
+        yield Finding(what="results", state="problem", found=problem, advice=advice)
 
 
 def _backends(deep: bool) -> Iterator[Finding]:
@@ -102,14 +97,6 @@ def _backends(deep: bool) -> Iterator[Finding]:
             yield Finding(what=name, state="ok", found=version)
 
 
-def _unusable_plugins() -> Iterator[Finding]:
-    """Yield one finding per plugin that cannot be loaded or whose name is taken."""
-    for group in GROUPS:
-        for name, line in left_out(group):
-            advice = "mend or uninstall that package"
-            yield Finding(what=name, state="missing", found=line, advice=advice)
-
-
 def _import_in_process(name: str, framework: Framework) -> Finding:
     """Import a framework in a separate process; report its version and device, or the error."""
     environment = os.environ | framework.environment("", 1)
@@ -132,41 +119,31 @@ def _import_in_process(name: str, framework: Framework) -> Finding:
     return Finding(what=name, state="problem", found=f"cannot be imported: {reason}", advice=advice)
 
 
-def _cores() -> Finding:
+def _machine() -> Iterator[Finding]:
+    """Yield cores, memory, BLAS libraries, variables that limit threads, and the GPU."""
+    import scipy.linalg  # noqa: F401 - loads the BLAS library
+
     usable = len(usable_cores())
     cores = f"{usable} usable of {os.cpu_count() or 1} logical, {cpu_model()}"
-    return Finding(what="cores", state="ok", found=f"{cores}: up to --jobs {usable}")
-
-
-def _memory() -> Finding:
+    yield Finding(what="cores", state="ok", found=f"{cores}: up to --jobs {usable}")
     memory = psutil.virtual_memory()
     free = f"{memory.available / 2**30:.1f} GiB free of {memory.total / 2**30:.1f} GiB"
     if memory.available < 2 << 30:
         advice = "a framework's worker takes up to 1 GiB: use --jobs 1"
-        return Finding(what="memory", state="missing", found=free, advice=advice)
-    return Finding(what="memory", state="ok", found=free)
-
-
-def _blas() -> Iterator[Finding]:
-    import scipy.linalg  # noqa: F401 - loads the BLAS library
-
+        yield Finding(what="memory", state="missing", found=free, advice=advice)
+    else:
+        yield Finding(what="memory", state="ok", found=free)
     for pool in thread_pools():
         library = f"{pool.name} {pool.version or ''}".strip()
         yield Finding(what=pool.api, state="ok", found=f"{library}, {pool.threads} threads here")
-
-
-def _thread_variables() -> Iterator[Finding]:
     threads = {key: os.environ[key] for key in sorted(os.environ) if key.endswith("_NUM_THREADS")}
     if threads:
         text = ", ".join(f"{key}={value}" for key, value in threads.items())
         yield Finding(what="threads", state="ok", found=f"{text} (workers set their own)")
-
-
-def _gpu() -> Finding:
-    model = gpu_model()
-    if model is None:
-        return Finding(what="gpu", state="missing", found="no NVIDIA GPU seen; --device cpu only")
-    return Finding(what="gpu", state="ok", found=model)
+    if model := gpu_model():
+        yield Finding(what="gpu", state="ok", found=model)
+    else:
+        yield Finding(what="gpu", state="missing", found="no NVIDIA GPU seen; --device cpu only")
 
 
 def _data() -> Finding:
@@ -182,16 +159,3 @@ def _data() -> Finding:
         return Finding(what="data", state="ok", found=f"{sets}, mirrors: {', '.join(mirrors)}")
     advice = "" if all(at_hand) else "svgpbench fetch NAME brings another"
     return Finding(what="data", state="ok", found=sets, advice=advice)
-
-
-def _results(results: Path) -> Finding:
-    """Report if a file can be written into the folder of records, or into its nearest parent."""
-    folder = next(path for path in (results, *results.absolute().parents) if path.exists())
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        problem = f"{results} cannot be written ({error.strerror})"
-        advice = "run in another folder, or name one with --results"
-        return Finding(what="results", state="problem", found=problem, advice=advice)
-    return Finding(what="results", state="ok", found=f"{results.absolute()} can be written")

@@ -52,7 +52,7 @@ def doctor_command(
     if compare is not None:
         _compare(compare, results, as_json)
         return
-    findings = diagnose(results, deep=deep)
+    findings = list(diagnose(results, deep=deep))
     if as_json:
         print_json([finding.model_dump() for finding in findings])
     else:

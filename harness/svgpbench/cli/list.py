@@ -56,7 +56,17 @@ def list_command(
 ) -> None:
     """List what there is to choose from."""
     sections = [section] if section else list(ListSection)
-    content = {x.value: [*ROWS[x](), *_unusable_plugins(x)] for x in sections}
+    content = {
+        x.value: [
+            *ROWS[x](),
+            # plugins that cannot be loaded or whose name is taken
+            *(
+                {"name": name, "about": line}
+                for name, line in (left_out(GROUP_OF[x]) if x in GROUP_OF else ())
+            ),
+        ]
+        for x in sections
+    }
     if as_json:
         print_json(content)
         return
@@ -66,13 +76,6 @@ def list_command(
             for title, rows in content.items()
         )
     )
-
-
-def _unusable_plugins(section: ListSection) -> list[Row]:
-    """Return one row per plugin of a section that cannot be loaded or whose name is taken."""
-    if section not in GROUP_OF:
-        return []
-    return [{"name": name, "about": line} for name, line in left_out(GROUP_OF[section])]
 
 
 def _methods() -> list[Row]:

@@ -139,27 +139,23 @@ def _output_line(output: WrittenArtefact, ran: Collection[str]) -> str:
 
 
 def _line_without_cells(paper: Paper, artefact: Artefact, results: Path, out: Path) -> str:
-    """Return one line on an artefact without cells: where its figures or numbers come from."""
+    """Draw an artefact's step times, if it has any; return one line on where its figures come from."""
+    from svgpbench.papers.reproduction import write_times
+
     if artefact.computed:
         return "no cells, computed afresh where a claim is decided by it"
     if artefact.timing:
-        return _draw_times(paper, artefact, artefact.timing.record, results, out)
+        record = artefact.timing.record
+        try:
+            files = write_times(paper, artefact, results, out).files
+        except UserError as error:
+            return f"nothing to draw: {error}"
+        drawn = ", ".join(path.name for path in files)
+        nothing = f"nothing to draw; its claims rest on {record}"
+        return f"{files[0].parent}: {drawn}; times of {record}" if files else nothing
     if artefact.walks:
         return f"drawn by `svgpbench survive --from-records`; its claims rest on {artefact.walks}"
     if artefact.learning:
         plan = f"--plan {artefact.learning} --from-records"
         return f"drawn by `svgpbench learn {plan}`; its claims rest on the runs of this plan"
     return f"not there, no experiment{'; ' * bool(artefact.missing)}{artefact.missing}"
-
-
-def _draw_times(paper: Paper, artefact: Artefact, record: str, results: Path, out: Path) -> str:
-    """Draw from a record of `svgpbench speed`; return a line with its files, or why there are none."""
-    from svgpbench.papers.reproduction import write_times
-
-    try:
-        files = write_times(paper, artefact, results, out).files
-    except UserError as error:
-        return f"nothing to draw: {error}"
-    if not files:
-        return f"nothing to draw; its claims rest on {record}"
-    return f"{files[0].parent}: {', '.join(path.name for path in files)}; times of {record}"

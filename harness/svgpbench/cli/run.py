@@ -6,7 +6,6 @@ import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,7 +27,7 @@ from svgpbench.cli.options import (
 from svgpbench.cli.printing import print_json, say
 from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.errors import UserError
-from svgpbench.experiments import Experiment, Selection, load_experiment
+from svgpbench.experiments import Selection, load_experiment
 from svgpbench.experiments.resolve import DEFAULT_PRESET
 from svgpbench.experiments.validation import checked_cells
 from svgpbench.results.records import Record
@@ -128,7 +127,14 @@ def run_command(
         raise UserError(f"--checkpoint {checkpoint:g}: give a number of seconds, at least 0")
     if part:
         cells = part.select(cells)
-    _check_writable(results)
+    folder = next(path for path in (results, *results.absolute().parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass  # nothing is left in it
+    except OSError as error:
+        raise UserError(
+            f"--results {results} cannot be written ({error.strerror}); name another folder"
+        ) from None
     memory_bytes = None if memory is None else memory * 2**30
     with (
         reporter() as on_event,
@@ -148,7 +154,15 @@ def run_command(
             executor=executor,
         )
     records = records_of(results, summary.cells).records
-    following = _next_command(experiment, declared, preset, selection, results)
+    words = ["svgpbench", "table", experiment]
+    # Another selection may have cells outside the preset. The table of the preset would omit them.
+    chosen = Selection(backends=selection.backends)
+    if selection == chosen and (preset or DEFAULT_PRESET in declared.presets):
+        words += ["--preset", preset or DEFAULT_PRESET]
+        words += [word for name in selection.backends for word in ("--backend", name)]
+    if results != RESULTS:
+        words += ["--results", str(results)]
+    following = shlex.join(words)
     if as_json:
         _print_json(records, summary.resumed, summary.interrupted, following)
     else:
@@ -168,33 +182,6 @@ def failed(records: Sequence[Record]) -> bool:
     """
     statuses = {record.status for record in records}
     return not statuses <= {"ok", "skipped"} or statuses == {"skipped"}
-
-
-def _check_writable(results: Path) -> None:
-    """Raise `UserError` if the folder cannot be written; nothing is left in it."""
-    folder = next(path for path in (results, *results.absolute().parents) if path.exists())
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise UserError(
-            f"--results {results} cannot be written ({error.strerror}); name another folder"
-        ) from None
-
-
-def _next_command(
-    name: str, experiment: Experiment, preset: str | None, selection: Selection, results: Path
-) -> str:
-    """Return the command that prints the table of these records."""
-    words = ["svgpbench", "table", name]
-    # Another selection may have cells outside the preset. The table of the preset would omit them.
-    chosen = Selection(backends=selection.backends)
-    if selection == chosen and (preset or DEFAULT_PRESET in experiment.presets):
-        words += ["--preset", preset or DEFAULT_PRESET]
-        words += [word for name in selection.backends for word in ("--backend", name)]
-    if results != RESULTS:
-        words += ["--results", str(results)]
-    return shlex.join(words)
 
 
 def _print_summary(records: list[Record], resumed: int, elsewhere: int) -> None:

@@ -113,9 +113,12 @@ def scaling_command(
         report = read_report(load, "scaling", ScalingReport.from_json)
     else:
         multiclass = likelihood == "softmax"
+        installed = [name for name in frameworks() if framework_missing(name) is None]
+        if not backend and not installed:
+            raise UserError("no framework is installed; install one, such as svgpbench[torch]")
         report = run_scaling(
             Shape(likelihood, N, D, M, b, 16, P if multiclass else 1, SAMPLES if multiclass else 0),
-            backend or _first_backend(),
+            backend or installed[0],
             method,
             axis or [name for name in AXES if multiclass or name != "P"],
             rungs,
@@ -156,11 +159,3 @@ def _print(report: ScalingReport, N: int, workers: list[int], network: float) ->
         prediction_table(report, N, workers, network),
         notes=[*checks, *report.speed.notes()],
     )
-
-
-def _first_backend() -> str:
-    """Return the first backend whose framework is installed. Raises `UserError` if there is none."""
-    for name in frameworks():
-        if framework_missing(name) is None:
-            return name
-    raise UserError("no framework is installed; install one, such as svgpbench[torch]")

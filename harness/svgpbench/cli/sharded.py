@@ -80,6 +80,11 @@ def sharded_command(
     model = Model(find_kernel(kernel), build_likelihood(LikelihoodConfig(name=likelihood)))
     columns = columns_of(table, target, feature or ())
     shards = shards_of(table, shard_rows)
+
+    def print_step(step: ShardedStep) -> None:
+        memory = in_bytes(step.peak_memory_bytes)
+        typer.echo(f"ELBO {step.bound:.10g}, {step.seconds:.3g} s, a worker held at most {memory}")
+
     with _workers(dask, devices) as workers:
         run = climb(
             workers,
@@ -92,17 +97,12 @@ def sharded_command(
             iterations=iterations,
             rate=rate,
             seed=seed,
-            on_step=(lambda step: None) if as_json else _print_step,
+            on_step=(lambda step: None) if as_json else print_step,
         )
     if as_json:
         print_json({"rows": run.rows, "shards": len(shards), "steps": run.steps})
     else:
         typer.echo(f"{run.rows} rows in {len(shards)} shards; the last pass evaluates")
-
-
-def _print_step(step: ShardedStep) -> None:
-    memory = in_bytes(step.peak_memory_bytes)
-    typer.echo(f"ELBO {step.bound:.10g}, {step.seconds:.3g} s, a worker held at most {memory}")
 
 
 @contextmanager

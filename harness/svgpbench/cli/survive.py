@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -57,7 +56,15 @@ def survive_command(
     problems = select("problem of the plan", problem, declared.problems)
     shown = select("library", library, LIBRARIES)
     if not from_records:
-        interpreters = locate_libraries(library, _interpreters(python or ()), declared.backend)
+        paths = {}
+        for text in python or ():
+            name, _, path = text.partition("=")
+            if not path:
+                raise UserError(
+                    f"--python {text}: write LIBRARY=PATH, such as gpflow=/envs/gpflow/bin/python"
+                )
+            paths[name] = path
+        interpreters = locate_libraries(library, paths, declared.backend)
         shown = list(interpreters)
     cells = [
         cell
@@ -93,16 +100,3 @@ def _end_in_words(record: StabilityRecord) -> str:
     how = "no verdict," if record.status in NO_VERDICT else "died at"
     message = f" ({record.message})" if record.message else ""
     return f"{how} step {record.step}: {record.label}{message}"
-
-
-def _interpreters(texts: Iterable[str]) -> dict[str, str]:
-    """Parse `LIBRARY=PATH` options into the path of the interpreter of each library."""
-    paths = {}
-    for text in texts:
-        library, _, path = text.partition("=")
-        if not path:
-            raise UserError(
-                f"--python {text}: write LIBRARY=PATH, such as gpflow=/envs/gpflow/bin/python"
-            )
-        paths[library] = path
-    return paths

@@ -54,25 +54,26 @@ def verify_command(
     with reporter() as on_event:
         verdicts = verify(results, name, sample, jobs, on_event, seed)
     if as_json:
-        print_json([_as_json(verdict) for verdict in verdicts])
+        print_json(
+            [
+                {
+                    "cell_id": verdict.record.cell_id,
+                    "experiment": verdict.record.config.experiment,
+                    "cell": cell_title(verdict.record.config),
+                    "verdict": verdict.kind,
+                    "difference": verdict.difference,
+                    "spread": verdict.spread,
+                    "reason": verdict.reason,
+                    "newer": sorted(verdict.newer),
+                }
+                for verdict in verdicts
+            ]
+        )
     else:
         _print(verdicts)
     kinds = {verdict.kind for verdict in verdicts}
     if "different" in kinds or not kinds & {"bitwise", "rounding", "chaotic"}:
         raise typer.Exit(FAILED)
-
-
-def _as_json(verdict: Verdict) -> dict[str, object]:
-    return {
-        "cell_id": verdict.record.cell_id,
-        "experiment": verdict.record.config.experiment,
-        "cell": cell_title(verdict.record.config),
-        "verdict": verdict.kind,
-        "difference": verdict.difference,
-        "spread": verdict.spread,
-        "reason": verdict.reason,
-        "newer": sorted(verdict.newer),
-    }
 
 
 def _print(verdicts: list[Verdict]) -> None:

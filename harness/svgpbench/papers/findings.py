@@ -69,7 +69,13 @@ def with_explanation(finding: str, grade: Grade, core: Sequence[tuple[str, Judge
     """
     sentences = [finding]
     if grade == Grade.mixed:
-        sentences += [f"{text}: {_division(judgement)}." for text, judgement in core]
+        for text, judgement in core:
+            division = judgement.note or str(judgement.grade)
+            supporting = [effect.of for effect in judgement.effects if effect.held is True]
+            contradicting = [effect.of for effect in judgement.effects if effect.held is False]
+            if supporting and contradicting and not judgement.note:
+                division = f"holds for {_names(supporting)}; fails for {_names(contradicting)}"
+            sentences.append(f"{text}: {division}.")
     elif grade == Grade.open:
         notes = [
             effect.note
@@ -80,17 +86,6 @@ def with_explanation(finding: str, grade: Grade, core: Sequence[tuple[str, Judge
         ]
         sentences += [f"Open: {note}." for note in list(dict.fromkeys(notes))[:2]]
     return " ".join(sentences)
-
-
-def _division(judgement: Judgement) -> str:
-    """Return the note of a judgement; else the effects on each side; else the grade."""
-    if judgement.note:
-        return judgement.note
-    supporting = [effect.of for effect in judgement.effects if effect.held is True]
-    contradicting = [effect.of for effect in judgement.effects if effect.held is False]
-    if supporting and contradicting:
-        return f"holds for {_names(supporting)}; fails for {_names(contradicting)}"
-    return str(judgement.grade)
 
 
 def _field_text(judgement: Judgement, effects: list[Effect], field: str, form: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -155,16 +155,11 @@ def judge(
         for name in sorted(needed)
         if (records := evidence_of(paper, paper.artefact(name), results)) is not None
     }
-    return [
-        _judged(
-            paper,
-            claim,
-            compute(paper.name, claim.id) if is_computed(paper, claim) else None,
-            evidence,
-            results,
-        )
-        for claim in claims
-    ]
+    judged = []
+    for claim in claims:
+        computation = compute(paper.name, claim.id) if is_computed(paper, claim) else None
+        judged.append(_judged(paper, claim, computation, evidence, results))
+    return judged
 
 
 def evidence_of(paper: Paper, artefact: Artefact, results: Path) -> Evidence | None:
@@ -202,9 +197,7 @@ def _judged(
     results: Path,
 ) -> Judged:
     parts = tuple(
-        _computed_part(part, computation)
-        if paper.artefact(part.artefact).computed
-        else _recorded_part(part, paper.artefact(part.artefact), evidence)
+        _judged_part(part, paper.artefact(part.artefact), computation, evidence)
         for part in claim.parts
     )
     steadiness: dict[str, Grade] = {}
@@ -222,11 +215,16 @@ def _judged(
         if source is not None and not (isinstance(source, Evidence) and source.why_not)
     ]
     commands = [_command(paper, paper.artefact(name), results) for name in claim.artefacts]
+    kind: Kind = "experiments"
+    if all(artefact.computed for artefact in artefacts):
+        kind = "theory"
+    elif any(artefact.timing or artefact.learning for artefact in artefacts):
+        kind = "speed"
     return Judged(
         claim,
         grade,
         max((artefact.fidelity for artefact in artefacts), key=lambda fidelity: fidelity.distance),
-        _kind(artefacts),
+        kind,
         _finding(paper, claim, grade, parts),
         "; ".join(dict.fromkeys(conditions)),
         parts,
@@ -242,18 +240,19 @@ def _combined(grades: Iterable[Grade], parts: tuple[Part, ...]) -> Grade:
     return Grade.corrected if grade == Grade.holds and erratum_holds else grade
 
 
-def _kind(artefacts: Sequence[Artefact]) -> Kind:
-    """Classify a claim by its deciding artefacts: all computed, one timed, or neither."""
-    if all(artefact.computed for artefact in artefacts):
-        return "theory"
-    timed = any(artefact.timing or artefact.learning for artefact in artefacts)
-    return "speed" if timed else "experiments"
-
-
 def _finding(paper: Paper, claim: Claim, grade: Grade, parts: tuple[Part, ...]) -> str:
     """Fill the claim's template, or return why it has not run."""
     if grade == Grade.not_run:
-        return _why_not_run(paper, claim, parts)
+        reasons = [part.why_not for part in parts if part.why_not and part.role == "core"]
+        if reasons:
+            return "; ".join(dict.fromkeys(reasons))
+        missing = [
+            artefact.id
+            for artefact in map(paper.artefact, claim.artefacts)
+            if artefact.id not in paper.experiments
+            and not (artefact.computed or artefact.timing or artefact.walks or artefact.learning)
+        ]
+        return f"no experiment: {', '.join(missing)}" if missing else "no predicate in code"
     stated_parts = list(zip(claim.parts, parts, strict=True))
     by_key = {stated.key: part.judgement for stated, part in stated_parts if stated.key}
     filled = fill(claim.finding, by_key)
@@ -264,42 +263,42 @@ def _finding(paper: Paper, claim: Claim, grade: Grade, parts: tuple[Part, ...]) 
     return " ".join([with_explanation(filled, grade, core), *corrected])
 
 
-def _role(part: AnyPredicate) -> Role:
-    return "core" if part.core else "erratum" if part.erratum else "condition"
+def _judged_part(
+    part: AnyPredicate,
+    artefact: Artefact,
+    computation: Computation | None,
+    evidence: dict[str, Evidence],
+) -> Part:
+    role: Role = "core" if part.core else "erratum" if part.erratum else "condition"
 
+    def not_run(why: str) -> Part:
+        return Part(part.says, role, Judgement(Grade.not_run, ()), why)
 
-def _computed_part(part: AnyPredicate, computation: Computation | None) -> Part:
-    if computation is None:
-        return Part(part.says, _role(part), Judgement(Grade.not_run, ()), "nothing computes it")
-    checks = part.checks if isinstance(part, ComputedPart) else ()
-    judgement, variant_grades = judge_part(part, computation.rows_of(checks))
-    return Part(part.says, _role(part), judgement, variant_grades=variant_grades)
-
-
-def _recorded_part(part: AnyPredicate, artefact: Artefact, evidence: dict[str, Evidence]) -> Part:
-    not_run = Judgement(Grade.not_run, ())
+    if artefact.computed:
+        if computation is None:
+            return not_run("nothing computes it")
+        frame = computation.rows_of(part.checks if isinstance(part, ComputedPart) else ())
+        judgement, variant_grades = judge_part(part, frame)
+        return Part(part.says, role, judgement, variant_grades=variant_grades)
     if part.artefact not in evidence:
-        return Part(part.says, _role(part), not_run, f"no experiment: {part.artefact}")
+        return not_run(f"no experiment: {part.artefact}")
     available = evidence[part.artefact]
     if available.why_not:
-        return Part(part.says, _role(part), not_run, available.why_not)
+        return not_run(available.why_not)
     if artefact.timing or artefact.learning:
         timed = set(available.frame["method"])
         if untimed := [name for name in part.compared if name not in timed]:
             runs = f"the runs of {artefact.learning}"
             where = artefact.timing.record if artefact.timing else runs
-            why = f"no times of {', '.join(untimed)} in {where}"
-            return Part(part.says, _role(part), not_run, why)
+            return not_run(f"no times of {', '.join(untimed)} in {where}")
     frame = available.rows_of(part.compared)
     judgement, variant_grades = judge_part(part, frame)
-    return Part(
-        part.says,
-        _role(part),
-        judgement,
-        records=tuple(frame["cell_id"].unique()),
-        variant_grades=variant_grades,
-        stand_ins=_stand_ins(frame),
-    )
+    stand_ins: tuple[str, ...] = ()
+    if "label" in frame:  # step times have none
+        is_stand_in = frame["method"].str.partition(MOMENT_SEPARATOR)[0] != frame["label"]
+        stand_ins = tuple(frame.loc[is_stand_in, "label"].unique())
+    records = tuple(frame["cell_id"].unique())
+    return Part(part.says, role, judgement, "", records, variant_grades, stand_ins)
 
 
 def judge_part(
@@ -319,25 +318,3 @@ def judge_part(
         else judgement.grade
         for name, variant in VARIANTS.items()
     }
-
-
-def _stand_ins(frame: pd.DataFrame) -> tuple[str, ...]:
-    """Return the labels of the methods that stand for printed rows."""
-    if "label" not in frame:  # such as step times
-        return ()
-    is_stand_in = frame["method"].str.partition(MOMENT_SEPARATOR)[0] != frame["label"]
-    return tuple(frame.loc[is_stand_in, "label"].unique())
-
-
-def _why_not_run(paper: Paper, claim: Claim, parts: tuple[Part, ...]) -> str:
-    """Return the reasons of the core parts; else the artefacts without an experiment; else a default text."""
-    reasons = [part.why_not for part in parts if part.why_not and part.role == "core"]
-    if reasons:
-        return "; ".join(dict.fromkeys(reasons))
-    missing = [
-        artefact.id
-        for artefact in map(paper.artefact, claim.artefacts)
-        if artefact.id not in paper.experiments
-        and not (artefact.computed or artefact.timing or artefact.walks or artefact.learning)
-    ]
-    return f"no experiment: {', '.join(missing)}" if missing else "no predicate in code"

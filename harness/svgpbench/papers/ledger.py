@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from svgpbench.output.table import Table, columns
 from svgpbench.output.table_formats import markdown
 from svgpbench.papers import Paper, load_paper
 from svgpbench.papers.grades import Grade
-from svgpbench.papers.grading import Judged, Part
+from svgpbench.papers.grading import Judged
 from svgpbench.stats.effects import with_interval
 
 COLUMNS = (
@@ -37,7 +37,17 @@ def write_ledger(folder: Path, ledger: Sequence[tuple[Paper, Sequence[Judged]]])
     listed = ", ".join(f"{count} {grade}" for grade, count in counts.items())
     total = counts.total()
     summary = f"{total} claim{'s' * (total != 1)}" + (f": {listed}" if counts else "")
-    text = "\n\n".join(["# Claims", summary, *_sections(ledger)])
+    sections = ["# Claims", summary]
+    for paper, of_paper in ledger:
+        about = paper.about
+        authors = f"{', '.join(about.authors)}, {about.venue} {about.year}"
+        sections += [f"## {about.title}\n\n{authors}", _table([as_row(x) for x in of_paper])]
+        sections += [
+            _entry(judged)
+            for judged in of_paper
+            if any(part.judgement.effects for part in judged.parts)
+        ]
+    text = "\n\n".join(sections)
     write_whole(folder / "claims.md", f"{text}\n".encode())
     entries = [{"paper": paper.name, **judged.to_json()} for paper, judged in claims]
     write_whole(folder / "claims.json", f"{json_text(entries)}\n".encode())
@@ -96,17 +106,6 @@ def released(paper: str | None = None, text: str | None = None) -> list[dict[str
     return [row for row in rows if row["id"] in ids]
 
 
-def _sections(ledger: Sequence[tuple[Paper, Sequence[Judged]]]) -> Iterator[str]:
-    """Yield a heading and a table for each paper, then the evidence of each claim."""
-    for paper, claims in ledger:
-        about = paper.about
-        yield f"## {about.title}\n\n{', '.join(about.authors)}, {about.venue} {about.year}"
-        yield _table([as_row(judged) for judged in claims])
-        for judged in claims:
-            if any(part.judgement.effects for part in judged.parts):
-                yield _entry(judged)
-
-
 def as_row(judged: Judged) -> dict[str, str]:
     """Return a claim's row of the ledger, by column name."""
     return dict(zip(COLUMNS, row_of(judged), strict=True))
@@ -141,25 +140,19 @@ def _counts(rows: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _entry(judged: Judged) -> str:
+    """Return the grade, note, effects and ranks of each part as text, or why it has not run."""
     claim = judged.claim
     lines = [f"{claim.id}, {claim.claim}:", ""]
-    lines += [f"- {part.role}: {part.title}: {_evidence(part)}" for part in judged.parts]
+    for part in judged.parts:
+        outcomes = "; ".join(
+            ", ".join(filter(None, (effect.of, with_interval(effect), effect.outcome, effect.note)))
+            for effect in part.judgement.effects
+        )
+        ranks = part.judgement.ranks.text if part.judgement.ranks else ""
+        texts = (part.grade, part.judgement.note, outcomes or part.why_not, ranks)
+        lines.append(f"- {part.role}: {part.title}: {'. '.join(filter(None, texts))}")
     if judged.steady:
         lines.append(f"- steadiness: {judged.steady}")
     if claim.response:
         lines.append(f"- response of the authors: {claim.response}")
     return "\n".join(lines)
-
-
-def _evidence(part: Part) -> str:
-    """Return the grade, note, effects and ranks of a part as text.
-
-    If there are no effects, the reason why it has not run replaces them.
-    """
-    outcomes = "; ".join(
-        ", ".join(filter(None, (effect.of, with_interval(effect), effect.outcome, effect.note)))
-        for effect in part.judgement.effects
-    )
-    ranks = part.judgement.ranks.text if part.judgement.ranks else ""
-    texts = (part.grade, part.judgement.note, outcomes or part.why_not, ranks)
-    return ". ".join(filter(None, texts))

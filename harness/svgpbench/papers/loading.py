@@ -204,21 +204,16 @@ def _check_methods(
         method, separator, moment = compared.partition(MOMENT_SEPARATOR)
         if method not in names.values():
             raise UserError(f"{where}: {unknown('method', method, names.values())}")
-        if separator and not _is_traced(experiment, preset, names, method, moment):
+        if moment.endswith(SECONDS):
+            traced = bool(re.fullmatch(r"\d+(\.\d+)?", moment.removesuffix(SECONDS)))
+        else:
+            traced = re.fullmatch(r"\d{1,18}", moment) is not None and all(
+                cell.training.is_traced(int(moment))
+                for cell in resolve(experiment, preset)
+                if names[cell.method.title] == method
+            )
+        if separator and not traced:
             raise UserError(f"{where}: {compared!r}: {experiment.name} is not traced there")
-
-
-def _is_traced(
-    experiment: Experiment, preset: str | None, names: dict[str, str], method: str, moment: str
-) -> bool:
-    """Return True for a time in seconds, and for an iteration that all cells of a method trace."""
-    if moment.endswith(SECONDS):
-        return re.fullmatch(r"\d+(\.\d+)?", moment.removesuffix(SECONDS)) is not None
-    return re.fullmatch(r"\d{1,18}", moment) is not None and all(
-        cell.training.is_traced(int(moment))
-        for cell in resolve(experiment, preset)
-        if names[cell.method.title] == method
-    )
 
 
 def _check_kind(where: str, part: AnyPredicate, artefact: Artefact) -> None:

@@ -6,7 +6,6 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from multiprocessing import get_context
 from typing import Any, NamedTuple
 
@@ -54,12 +53,16 @@ def precompute(
         return
     # spawned, not forked: this process has threads
     with ProcessPoolExecutor(jobs, get_context("spawn"), _begin) as pool:
-        with _ctrl_c_blocked():
+        # Ctrl-C, which would print a traceback, is blocked in processes started meanwhile, until `_begin`
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
             computations = {key: pool.submit(compute, *key) for key in claims}
             frames = {key: pool.submit(computed_frame, *key) for key in figures}
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         futures: list[tuple[tuple[str, str], Future[Any]]] = [*computations.items()]
         for (_, name), future in [*futures, *frames.items()]:
-            future.add_done_callback(partial(_report_done, on_done, name))
+            future.add_done_callback(lambda _, name=name: on_done(name))  # type: ignore[misc]
         try:
             yield PrecomputedResults(
                 lambda paper, claim: computations[paper, claim].result(),
@@ -67,20 +70,6 @@ def precompute(
             )
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def _report_done(on_done: Callable[[str], None], name: str, _: Future[Any]) -> None:
-    on_done(name)
-
-
-@contextmanager
-def _ctrl_c_blocked() -> Iterator[None]:
-    """Block Ctrl-C, which would print a traceback, in processes started meanwhile, until `_begin`."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _begin() -> None:

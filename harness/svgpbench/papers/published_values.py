@@ -198,13 +198,13 @@ def _value(
         return _over_sets(cells, frame, quantity, quantity.statistic, field)
     if quantity.metric == STEPS:
         return _steps(cells, frame, field)
-    return _over_outputs(cells, quantity) if cells["data"].nunique() > 1 else _mean(cells, quantity)
-
-
-def _mean(cells: pd.DataFrame, quantity: Quantity) -> OurValue:
     values = quantity.of_cells(cells.set_index(["split_seed", "fold", "seed"]))
     if failed := int(((cells["status"] != "ok").to_numpy() | values.isna().to_numpy()).sum()):
         return OurValue(n=len(cells), note=f"{failed} of {len(cells)} cells without it")
+    if cells["data"].nunique() > 1:  # such as the outputs of a stand-in
+        means = quantity.of_cells(cells).groupby(cells["data"]).mean()
+        note = f"s.d. {means.std(ddof=1):.3g}"
+        return OurValue(float(means.mean()), n=len(means), unit="outputs", note=note)
     overlap = float((cells["n_test"] / cells["n_train"]).mean())
     try:
         sample = sampled(values, overlap, METRICS[quantity.metric].rows)
@@ -237,15 +237,6 @@ def _over_sets(
     return OurValue(mean, half, count, "data sets", f"of {len(field)} methods" if ranks else "")
 
 
-def _over_outputs(cells: pd.DataFrame, quantity: Quantity) -> OurValue:
-    """Return the mean over the data sets (such as outputs) of a stand-in, with their s.d. in `note`."""
-    if failed := int(((cells["status"] != "ok") | cells[quantity.metric].isna()).sum()):
-        return OurValue(n=len(cells), note=f"{failed} of {len(cells)} cells without it")
-    means = quantity.of_cells(cells).groupby(cells["data"]).mean()
-    note = f"s.d. {means.std(ddof=1):.3g}" if len(means) > 1 else ""
-    return OurValue(float(means.mean()), n=len(means), unit="outputs", note=note)
-
-
 def _steps(cells: pd.DataFrame, frame: pd.DataFrame, field: Sequence[str]) -> OurValue:
     """Return the median convergence time T (iterations) of the runs at `TOLERANCE`."""
     if failed := int((cells["status"] != "ok").sum()):
@@ -267,21 +258,22 @@ def _steps(cells: pd.DataFrame, frame: pd.DataFrame, field: Sequence[str]) -> Ou
 def as_text(rows: Iterable[PrintedComparison]) -> Table:
     """Return the table with numbers rounded to the digits that their errors support."""
     header = columns(("setting", "metric", "grade"), ("printed", "ours, 95 %", "n", "difference"))
-    return Table(header, [_cells_of_row(row) for row in rows])
-
-
-def _cells_of_row(row: PrintedComparison) -> list[str]:
-    printed, ours = row.printed, row.ours
-    value = printed.value + (f"±{printed.spread}" if printed.spread else "")
-    return [
-        printed.setting + (f" ({row.method})" if row.method else ""),
-        printed.metric,
-        row.grades,
-        value or "cannot be read",
-        plus_minus(ours.mean, ours.half) + (f" ({ours.note})" if ours.note else ""),
-        f"{ours.n} {ours.unit}" if ours.n else "–",
-        "–" if math.isnan(row.difference) else f"{row.difference:+.3g}",
-    ]
+    table = []
+    for row in rows:
+        printed, ours = row.printed, row.ours
+        value = printed.value + (f"±{printed.spread}" if printed.spread else "")
+        table.append(
+            [
+                printed.setting + (f" ({row.method})" if row.method else ""),
+                printed.metric,
+                row.grades,
+                value or "cannot be read",
+                plus_minus(ours.mean, ours.half) + (f" ({ours.note})" if ours.note else ""),
+                f"{ours.n} {ours.unit}" if ours.n else "–",
+                "–" if math.isnan(row.difference) else f"{row.difference:+.3g}",
+            ]
+        )
+    return Table(header, table)
 
 
 def as_frame(rows: Iterable[PrintedComparison]) -> pd.DataFrame:

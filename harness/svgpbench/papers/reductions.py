@@ -20,7 +20,7 @@ def scope(
     """
     size = f"preset {preset}" if preset else "the experiment as declared"
     own_size = f"preset {artefact.preset}" if artefact.preset else "the artefact's own size"
-    reductions = [*_fewer(cells, own_cells), *_other_settings(cells, own_cells)]
+    reductions = list(_reductions(cells, own_cells))
     if reductions:
         size += f", smaller than {own_size}: {', '.join(reductions)}"
     if artefact.smaller:
@@ -28,8 +28,8 @@ def scope(
     return f"{size}; {artefact.missing}" if artefact.missing else size
 
 
-def _fewer(cells: Sequence[CellConfig], own_cells: Sequence[CellConfig]) -> Iterator[str]:
-    """Yield `2 of 5 splits` for each kind of which `cells` has fewer than `own_cells`."""
+def _reductions(cells: Sequence[CellConfig], own_cells: Sequence[CellConfig]) -> Iterator[str]:
+    """Yield `2 of 5 splits` for what is fewer, `training.e_steps 2 where it is 20` for a changed setting."""
     for what, key in (
         ("data sets", lambda cell: cell.data.title),
         ("splits", lambda cell: (cell.split.seed, cell.split.fold)),
@@ -39,10 +39,6 @@ def _fewer(cells: Sequence[CellConfig], own_cells: Sequence[CellConfig]) -> Iter
         count, own_count = len({*map(key, cells)}), len({*map(key, own_cells)})
         if count < own_count:
             yield f"{count} of {own_count} {what}"
-
-
-def _other_settings(cells: Sequence[CellConfig], own_cells: Sequence[CellConfig]) -> Iterator[str]:
-    """Yield `training.em_iterations 2 where it is 20` for each changed `training` or `inducing` setting."""
     for part in ("training", "inducing"):
         for key in type(getattr(cells[0], part)).model_fields:
             values, own_values = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -131,26 +131,25 @@ def choose(names: Sequence[str]) -> list[PaperSelection]:
     for name in names:
         if name not in all_names:
             raise unknown("paper, artefact or claim", name, all_names)
-    selections = [_select(paper, names or [paper.name]) for paper in papers]
-    return [selection for selection in selections if selection.artefacts]
+    selections = []
+    for paper in papers:
+        of_paper = names or [paper.name]
+        ids = {
+            artefact.id
+            for artefact in paper.about.artefacts
+            if paper.name in of_paper or f"{paper.name}/{artefact.id}" in of_paper
+        }
+        claims = [x for x in paper.claims if x.id in of_paper or ids.intersection(x.artefacts)]
+        ids |= {name for claim in claims if claim.id in of_paper for name in claim.artefacts}
+        artefacts = [artefact for artefact in paper.about.artefacts if artefact.id in ids]
+        if artefacts:
+            selections.append(PaperSelection(paper, tuple(artefacts), tuple(claims)))
+    return selections
 
 
 def all_of(paper: Paper) -> PaperSelection:
     """Select all artefacts and claims of a paper."""
     return PaperSelection(paper, paper.about.artefacts, paper.claims)
-
-
-def _select(paper: Paper, names: Collection[str]) -> PaperSelection:
-    """Select what `names` has of a paper: all of it, some artefacts or some claims."""
-    ids = {
-        artefact.id
-        for artefact in paper.about.artefacts
-        if paper.name in names or f"{paper.name}/{artefact.id}" in names
-    }
-    claims = [x for x in paper.claims if x.id in names or ids.intersection(x.artefacts)]
-    ids |= {name for claim in claims if claim.id in names for name in claim.artefacts}
-    artefacts = [artefact for artefact in paper.about.artefacts if artefact.id in ids]
-    return PaperSelection(paper, tuple(artefacts), tuple(claims))
 
 
 def plan(

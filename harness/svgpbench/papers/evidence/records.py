@@ -50,19 +50,19 @@ class Evidence:
         if not methods:
             return self.frame
         ended = self.frame[self.frame["method"].isin(methods)]
-        earlier = [
-            self._rows_at_moment(name)
-            for name in dict.fromkeys(methods)
-            if MOMENT_SEPARATOR in name
-        ]
-        return pd.concat([ended, *earlier]) if earlier else ended
-
-    def _rows_at_moment(self, name: str) -> pd.DataFrame:
-        method, _, moment = name.rpartition(MOMENT_SEPARATOR)
-        rows = self.frame[self.frame["method"] == method].assign(method=name)
-        scores = {record.cell_id: scores_at(record, moment) for record in self.records}
-        columns = {key: [scores[cell].get(key) for cell in rows["cell_id"]] for key in MEASURES}
-        return rows.assign(**{key: pd.Series(x, rows.index, float) for key, x in columns.items()})
+        frames = [ended]
+        for name in (x for x in dict.fromkeys(methods) if MOMENT_SEPARATOR in x):
+            method, _, moment = name.rpartition(MOMENT_SEPARATOR)
+            rows = self.frame[self.frame["method"] == method].assign(method=name)
+            scores = {record.cell_id: scores_at(record, moment) for record in self.records}
+            columns = {
+                key: pd.Series(
+                    [scores[cell].get(key) for cell in rows["cell_id"]], rows.index, float
+                )
+                for key in MEASURES
+            }
+            frames.append(rows.assign(**columns))
+        return pd.concat(frames) if len(frames) > 1 else ended
 
     @property
     def condition(self) -> str:
@@ -114,18 +114,13 @@ def scores_at(record: Record, moment: str) -> dict[str, float | None]:
     The result is empty if the trace has no such iteration.
     """
     if moment.endswith(SECONDS):
-        return _scores_within(record, float(moment.removesuffix(SECONDS)))
+        seconds, times = float(moment.removesuffix(SECONDS)), record.trace.get("seconds", ())
+        indices = [index for index, time in enumerate(times) if (time or 0) <= seconds]
+        return {key: x[indices[-1]] for key, x in record.trace.items()} if indices else {}
     iterations, iteration = list(record.trace.get("iteration", ())), int(moment)
     if iteration not in iterations:
         return {}
     return {key: values[iterations.index(iteration)] for key, values in record.trace.items()}
-
-
-def _scores_within(record: Record, seconds: float) -> dict[str, float | None]:
-    """Return the scores of a trace at its last iteration within `seconds` of training; empty if none."""
-    times = record.trace.get("seconds", ())
-    indices = [index for index, time in enumerate(times) if (time or 0) <= seconds]
-    return {key: values[indices[-1]] for key, values in record.trace.items()} if indices else {}
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,15 @@ def load_timing(results: Path, timing: Timing) -> TimingEvidence:
             )
     problems = pd.Categorical(frame["problem"], timing.problems)
     frame = frame.assign(problem=problems, cell_id=timing.record)
-    return TimingEvidence(frame, about=_about(report, timing))
+    versions = {
+        name: environment["versions"].get(name.partition("@")[0])
+        for name, environment in report.environment.items()
+        if name in report.settings.get("peers", ())
+    }
+    peers = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+    what = f"{', '.join(timing.problems)}, {' + '.join(timing.steps)}"
+    about = f"{what}, {report.settings['threads']} threads{', beside ' * bool(peers)}{peers}"
+    return TimingEvidence(frame, about=about)
 
 
 def _rounds(report: SpeedReport, timing: Timing, problem: str) -> Iterator[dict[str, Any]]:
@@ -89,16 +97,3 @@ def command(paper: Paper, timing: Timing, results: Path) -> str:
     methods = " ".join(f"--method '{method}'" for method in timing.methods)
     timed = f"--backend jax {methods}" if methods else "--peers"
     return f"svgpbench speed {timed} {problems} {steps} --out {results / timing.record}"
-
-
-def _about(report: SpeedReport, timing: Timing) -> str:
-    """Return the problems, the steps, the number of threads and the peers' versions as text."""
-    versions = {
-        name: environment["versions"].get(name.partition("@")[0])
-        for name, environment in report.environment.items()
-        if name in report.settings.get("peers", ())
-    }
-    peers = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
-    threads = report.settings["threads"]
-    problems, steps = ", ".join(timing.problems), " + ".join(timing.steps)
-    return f"{problems}, {steps}, {threads} threads{', beside ' * bool(peers)}{peers}"

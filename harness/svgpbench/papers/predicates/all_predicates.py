@@ -6,7 +6,7 @@ and the rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias
@@ -56,7 +56,11 @@ class Ordering(AtTheEnd):
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         cases = data_sets(frame, self.metric)
         if self.settings:
-            return judge_cases(self._over_settings(cases, rules))
+            return judge_cases(
+                replace(effect, of=f"{setting}, {effect.of}" if len(cases) > 1 else setting)
+                for setting, pair in self.settings.items()
+                for effect in self._pair(cases, *pair, rules)
+            )
         pairs = [self._pair(cases, *pair, rules) for pair in pairwise(self.methods)]
         ranks = average_ranks(frame, self.metric, MEASURES[self.metric].better, self.methods)
         effects = tuple(effect for pair in pairs for effect in pair)
@@ -75,11 +79,6 @@ class Ordering(AtTheEnd):
             replace(effect, of=f"{effect.of}{suffix}", held=_supports(effect.outcome, good))
             for effect in effects
         ]
-
-    def _over_settings(self, cases: Sequence[OneDataSet], rules: Rules) -> Iterator[Effect]:
-        for setting, pair in self.settings.items():
-            for effect in self._pair(cases, *pair, rules):
-                yield replace(effect, of=f"{setting}, {effect.of}" if len(cases) > 1 else setting)
 
 
 def _supports(outcome: str, good: set[Outcome]) -> bool | None:

@@ -133,12 +133,21 @@ class Drives(AtTolerances):
         cells = self._cells(frame, tolerance, rules)
         if cells.empty:
             return None
-        design = self._design(cells)
+        columns = [np.ones(len(cells))]
+        for factor in self.factors:
+            levels = cells[factor].to_numpy(np.float64)
+            columns.append(np.log10(levels) if np.all(levels > 0.0) else levels)
+        design: Floats = np.stack(columns, axis=1)
         spare = len(cells) - design.shape[1]
         if spare < 1 or np.linalg.matrix_rank(design) < design.shape[1]:
             note = f"{len(cells)} cells do not tell the factors apart"
             return Judgement(Grade.open, (Effect(self.factor, Outcome.undecided, note=note),))
-        slope, half = self._slope(design, cells["ratio"].to_numpy(np.float64), spare)
+        ratios = cells["ratio"].to_numpy(np.float64)
+        coefficients, *_ = np.linalg.lstsq(design, ratios)
+        variance = float(np.sum((ratios - design @ coefficients) ** 2)) / spare
+        index = 1 + self.factors.index(self.factor)
+        error = math.sqrt(variance * np.linalg.inv(design.T @ design)[index, index])
+        slope, half = float(coefficients[index]), float(stdtrit(spare, 0.5 + LEVEL / 2)) * error
         low, high, region = slope - half, slope + half, rules.threshold * math.log(REGION)
         outcome: str = Outcome.undecided
         if low > region or high < -region:
@@ -161,19 +170,3 @@ class Drives(AtTolerances):
         informative = ~failed.any(axis=1) & ~censored.all(axis=1)
         runs: pd.DataFrame = levels.assign(ratio=np.log(second / first)).loc[informative]
         return runs
-
-    def _design(self, cells: pd.DataFrame) -> Floats:
-        """Return the design matrix [cells, 1 + factors]: a column of ones, then one per factor."""
-        columns = [np.ones(len(cells))]
-        for factor in self.factors:
-            levels = cells[factor].to_numpy(np.float64) if len(cells) else np.empty(0)
-            columns.append(np.log10(levels) if np.all(levels > 0.0) else levels)
-        return np.stack(columns, axis=1)
-
-    def _slope(self, design: Floats, ratios: Floats, spare: int) -> tuple[float, float]:
-        """Return the factor's coefficient and half its 95 % interval."""
-        coefficients, *_ = np.linalg.lstsq(design, ratios)
-        variance = float(np.sum((ratios - design @ coefficients) ** 2)) / spare
-        index = 1 + self.factors.index(self.factor)
-        error = math.sqrt(variance * np.linalg.inv(design.T @ design)[index, index])
-        return float(coefficients[index]), float(stdtrit(spare, 0.5 + LEVEL / 2)) * error

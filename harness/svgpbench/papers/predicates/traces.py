@@ -57,31 +57,30 @@ class Within(Predicate):
         return _judge_range(by_data, self.at_least, self.at_most)
 
 
-def _inside(data: str, values: pd.Series[float], at_least: float, at_most: float) -> Effect:
-    """Return the effect of one data set: all, some or none of its numbers lie between two ends."""
-    if failed := int(values.isna().sum()):
-        note = f"{failed} of {len(values)} cells have no number"
-        return Effect(data, Outcome.undecided, note=note)
-    inside = values.between(at_least, at_most)
-    outcome = INSIDE if inside.all() else SOME if inside.any() else OUTSIDE
-    note = f"{int(inside.sum())} of {len(values)} runs; median, least, most"
-    supports = {INSIDE: True, OUTSIDE: False}.get(outcome)
-    middle = float(np.quantile(values, 0.5, method="lower"))  # an infinite time has no mean
-    return Effect(data, outcome, middle, float(values.min()), float(values.max()), note, supports)
-
-
 def _judge_range(
     by_data: Iterable[tuple[Any, pd.Series[float]]], at_least: float, at_most: float
 ) -> Judgement:
     """Grade by data sets: all must be inside; mixed if some runs are; open if one is undecided."""
-    effects = tuple(_inside(str(data), values, at_least, at_most) for data, values in by_data)
+    effects = []
+    for data, values in by_data:
+        if failed := int(values.isna().sum()):
+            note = f"{failed} of {len(values)} cells have no number"
+            effects.append(Effect(str(data), Outcome.undecided, note=note))
+            continue
+        inside = values.between(at_least, at_most)
+        outcome = INSIDE if inside.all() else SOME if inside.any() else OUTSIDE
+        note = f"{int(inside.sum())} of {len(values)} runs; median, least, most"
+        supports = {INSIDE: True, OUTSIDE: False}.get(outcome)
+        middle = float(np.quantile(values, 0.5, method="lower"))  # an infinite time has no mean
+        least, most = float(values.min()), float(values.max())
+        effects.append(Effect(str(data), outcome, middle, least, most, note, supports))
     outcomes = {effect.outcome for effect in effects}
     grade = Grade.holds if outcomes == {INSIDE} else Grade.fails
     if not outcomes or Outcome.undecided in outcomes:
         grade = Grade.open
     elif len(outcomes) > 1 or outcomes == {SOME}:
         grade = Grade.mixed
-    return Judgement(grade, effects)
+    return Judgement(grade, tuple(effects))
 
 
 class AtTolerances(Predicate):
@@ -95,7 +94,12 @@ class AtTolerances(Predicate):
         plain = frame[frame["perturbation"] == 0]
         judgements = {x: self.judge_at(plain, x, rules) for x in rules.tolerances}
         uncensored = {x: judgement for x, judgement in judgements.items() if judgement is not None}
-        note = _grades_by_tolerance(judgements)
+        groups: dict[str, list[str]] = {}
+        for tolerance, judgement in judgements.items():
+            key = judgement.grade if judgement else "censored"
+            groups.setdefault(key, []).append(f"{100 * tolerance:g} %")
+        # such as `holds at 5 % and 1 %, censored at 0.1 %`
+        note = ", ".join(f"{key} at {' and '.join(group)}" for key, group in groups.items())
         if not uncensored:
             effect = Effect("every data set", Outcome.undecided, note="all runs are censored")
             return Judgement(Grade.open, (effect,), note=note)
@@ -107,15 +111,6 @@ class AtTolerances(Predicate):
         effects = tuple(map(_over_tolerances, effects_by_data.values()))
         agree = len({x and x.grade for x in judgements.values()}) == 1
         return Judgement(grade, effects, note="" if agree else note)
-
-
-def _grades_by_tolerance(judgements: Mapping[float, Judgement | None]) -> str:
-    """Return text such as `holds at 5 % and 1 %, censored at 0.1 %`."""
-    groups: dict[str, list[str]] = {}
-    for tolerance, judgement in judgements.items():
-        grade = judgement.grade if judgement else "censored"
-        groups.setdefault(grade, []).append(f"{100 * tolerance:g} %")
-    return ", ".join(f"{grade} at {' and '.join(group)}" for grade, group in groups.items())
 
 
 def _over_tolerances(effects: Mapping[float, Effect]) -> Effect:
