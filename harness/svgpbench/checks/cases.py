@@ -17,7 +17,7 @@ from svgpbench.kernels.kernels import Kernel, KernelParameters, kernel, kernels
 from svgpbench.likelihoods import build_likelihood, likelihoods
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.methods import AnyMethod, build_method
-from svgpbench.methods.capabilities import refusals
+from svgpbench.methods.registry import refusals
 from svgpbench.ops import Ops
 from svgpbench.plugins import METHODS, whole
 from svgpbench.tree import tree_map

@@ -14,7 +14,7 @@ import typer
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import print_json, show
 from svgpbench.experiments import load_experiment, shipped_experiments
-from svgpbench.methods.capabilities import refusals
+from svgpbench.methods.registry import refusals
 from svgpbench.options import option_names
 from svgpbench.output.table import Column, Styled, Table
 from svgpbench.plugins import (

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from svgpbench.likelihoods import Conditional, GaussianLikelihood, Likelihood
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.dual import DualPosterior, factorised
-from svgpbench.methods.method_info import MethodInfo
+from svgpbench.methods.method import MethodInfo
 from svgpbench.methods.residual_variance import residual_variance
 from svgpbench.methods.tying import DualState
 from svgpbench.numerics.gaussian import LOG_2PI, Factor, Prior, log_determinant, matvec

@@ -1,13 +1,20 @@
-"""The data term of the bound, as one value that the E-step and the bound take."""
+"""The data term of the bound, as one value that the E-step and the bound take.
+
+A coupled method needs no change if another part of the mean is modelled outside it, because its E-step uses
+only V, α and β of the likelihood at its own marginals. `Shifted` adds the other part of the mean before it
+evaluates them. `Tilted` adds a term that is linear in the inducing variables.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from jaxtyping import Float, Int
 
-from svgpbench.likelihoods import Conditional
+from svgpbench.likelihoods import Conditional, Expectations
+from svgpbench.numerics.gaussian import Factor
 from svgpbench.ops import Array, Ops
 
 ResidualScale: TypeAlias = Callable[[Ops, Conditional, Float[Array, "Q b"]], Float[Array, "P #b"]]
@@ -22,3 +29,57 @@ class DataTerm(NamedTuple):
     index: Int[Array, "b"]  # row numbers in the data
     scale: Float[Array, ""]  # s
     residual_scale: ResidualScale | None = None  # None if q(f|u) = p(f|u)
+
+
+@dataclass(frozen=True)
+class Shifted(Conditional):
+    """A likelihood of a latent function whose mean has a further, fixed part."""
+
+    shift: Float[Array, "P b"]
+
+    def variational_expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
+        return super().variational_expectations(ops, y, mu + self.shift, v)
+
+    def gradients(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
+        return super().gradients(ops, y, mu + self.shift, v)
+
+    def expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Expectations:
+        return super().expectations(ops, y, mu + self.shift, v)
+
+
+def shifted(data: DataTerm, shift: Float[Array, "P b"]) -> DataTerm:
+    """Return the data term for marginals whose mean lacks `shift`."""
+    inner = data.likelihood
+    return data._replace(likelihood=Shifted(inner.likelihood, inner.parameters, shift))
+
+
+@dataclass(frozen=True)
+class Tilted(Conditional):
+    """A likelihood with one extra column of marginals, at which V is the mean: α = 1, β = 0."""
+
+    inner: Conditional
+
+    def variational_expectations(
+        self, ops: Ops, y: Float[Array, "b"], mu: Float[Array, "P b+1"], v: Float[Array, "P b+1"]
+    ) -> Float[Array, "b+1"]:
+        V = self.inner.variational_expectations(ops, y, mu[..., :-1], v[..., :-1])
+        return ops.concat([V, ops.sum(mu[..., -1:], axis=0)], axis=-1)
+
+    def gradients(
+        self, ops: Ops, y: Float[Array, "b"], mu: Float[Array, "P b+1"], v: Float[Array, "P b+1"]
+    ) -> tuple[Float[Array, "P b+1"], Float[Array, "P b+1"]]:
+        alpha, beta = self.inner.gradients(ops, y, mu[..., :-1], v[..., :-1])
+        last = 0.0 * alpha[..., -1:]
+        return ops.concat([alpha, last + 1.0], axis=-1), ops.concat([beta, last], axis=-1)
+
+
+def tilted(
+    ops: Ops, f: Factor, data: DataTerm, tilt: Float[Array, "P M"]
+) -> tuple[Factor, DataTerm]:
+    """Return blocks and data that add tiltᵀ(L⁻¹u) to Σ log p(y_i|f_i)."""
+    latents, M = tilt.shape
+    W = ops.broadcast_to(f.W, (latents, M, f.W.shape[-1]))
+    kff = ops.concat([f.kff, 0.0 * f.kff[..., :1]], axis=-1)
+    extended = f._replace(W=ops.concat([W, tilt[..., None]], axis=-1), kff=kff)
+    inner = data.likelihood
+    return extended, data._replace(likelihood=Tilted(inner.likelihood, inner.parameters, inner))

@@ -24,8 +24,7 @@ from svgpbench.methods.gram_columns import (
     product,
     sampled_columns,
 )
-from svgpbench.methods.method import Method
-from svgpbench.methods.method_info import MethodInfo
+from svgpbench.methods.method import Method, MethodInfo
 from svgpbench.numerics.adam import AdamState, adam_ascent, adam_start
 from svgpbench.numerics.gaussian import log_determinant, matvec, vecmat
 from svgpbench.ops import Array, Ops, Tree

@@ -32,8 +32,7 @@ from svgpbench.methods.adjoint import (
 )
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.dual import DualSVGP, FactorisedDual
-from svgpbench.methods.method import CoupledMethod
-from svgpbench.methods.method_info import MethodInfo
+from svgpbench.methods.method import CoupledMethod, MethodInfo
 from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.numerics.adam import AdamState, adam_ascent, adam_start
 from svgpbench.numerics.gaussian import Factor, Prior, Whitener, matvec

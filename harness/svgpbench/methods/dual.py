@@ -18,7 +18,7 @@ from svgpbench.likelihoods import Conditional
 from svgpbench.methods.adjoint import Cross, GramGradient, Whitened
 from svgpbench.methods.basis_extension import zero_pad
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.methods.method_info import MethodInfo
+from svgpbench.methods.method import MethodInfo
 from svgpbench.methods.residual_variance import BoundedMethod
 from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.methods.tying import TYINGS, DualState, Sites, step_sites

@@ -11,7 +11,7 @@ from svgpbench.likelihoods import Likelihood
 from svgpbench.methods.collapsed import gaussian_noise_only
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.full import FullFactor, SitePosterior
-from svgpbench.methods.method_info import MethodInfo
+from svgpbench.methods.method import MethodInfo
 from svgpbench.methods.tying import Sites
 from svgpbench.numerics.gaussian import LOG_2PI, log_determinant
 from svgpbench.ops import Array, Ops

@@ -21,8 +21,7 @@ from svgpbench.kernels.covariance import Covariance
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.mean_covariance import MeanCholeskySVGP
-from svgpbench.methods.method import Method
-from svgpbench.methods.method_info import MethodInfo
+from svgpbench.methods.method import Method, MethodInfo
 from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.methods.tying import Sites, at_precision, per_unit_precision, step_sites
 from svgpbench.numerics.gaussian import (

@@ -12,11 +12,10 @@ from typing import ClassVar
 
 from jaxtyping import Float
 
-from svgpbench.methods.data_term import DataTerm
+from svgpbench.methods.data_term import DataTerm, tilted
 from svgpbench.methods.gamma_steps import Factorised, TwoPartBlocks, TwoPartFactor, explained
-from svgpbench.methods.method_info import MethodInfo
+from svgpbench.methods.method import MethodInfo
 from svgpbench.methods.orthogonal import OrthogonalSVGP
-from svgpbench.methods.residual import tilted
 from svgpbench.numerics.gaussian import Factor, matvec, vecmat
 from svgpbench.ops import Array, Ops
 

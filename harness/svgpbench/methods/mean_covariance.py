@@ -30,7 +30,7 @@ from svgpbench.methods.basis_extension import (
     zero_pad,
 )
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.methods.method_info import MethodInfo
+from svgpbench.methods.method import MethodInfo
 from svgpbench.methods.residual_variance import BoundedMethod
 from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.numerics.adam import AdamState, adam_ascent, adam_start

@@ -15,7 +15,8 @@ everywhere:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from jaxtyping import Float, Int
@@ -31,7 +32,6 @@ from svgpbench.methods.adjoint import (
     pull_back,
 )
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.methods.method_info import MethodInfo
 from svgpbench.numerics import gaussian
 from svgpbench.numerics.gaussian import Factor, Prior
 from svgpbench.ops import Array, Ops, Tree
@@ -40,6 +40,24 @@ PriorBlocks = TypeVar("PriorBlocks")  # type of `p`
 BatchBlocks = TypeVar("BatchBlocks")  # type of `f`
 State = TypeVar("State")  # by default also the invariant of an M-step
 Factorised = TypeVar("Factorised")  # type of `q`
+
+
+@dataclass(frozen=True)
+class MethodInfo:
+    """Names, size and cost of a method, in the symbols n, b, M, D, P (M_γ and M_β if decoupled).
+
+    The listing, `check`, `speed` and the skips of tests read it.
+    """
+
+    aliases: Mapping[str, str]  # paper → its name for the method
+    parameters: str  # variational parameters of one latent, as a formula
+    e_step: str  # leading cost of one E-step
+    memory: str  # leading memory of one E-step
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})
+    """Options that change the numbers, by the name that `check` shows after the method's name."""
+    timed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Options that `speed` times by default, by the name shown after the method's name. An E-step from q = p
+    must be a natural-gradient step on q(u), because everything timed together must give the same number."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from svgpbench.methods.adjoint import (
     Cross,
     pull_back,
 )
-from svgpbench.methods.data_term import DataTerm
+from svgpbench.methods.data_term import DataTerm, shifted
 from svgpbench.methods.gamma_steps import (
     DENSE_STEPS,
     GAMMA_STEPS,
@@ -48,10 +48,8 @@ from svgpbench.methods.gamma_steps import (
     explained_adjoint,
 )
 from svgpbench.methods.gram_columns import all_columns, no_columns, product, sampled_columns
-from svgpbench.methods.method import CoupledMethod, Method
-from svgpbench.methods.method_info import MethodInfo
+from svgpbench.methods.method import CoupledMethod, Method, MethodInfo
 from svgpbench.methods.registry import build_named
-from svgpbench.methods.residual import shifted
 from svgpbench.methods.residual_variance import BoundedMethod
 from svgpbench.numerics.adam import adam_start
 from svgpbench.numerics.gaussian import Factor, matvec, vecmat

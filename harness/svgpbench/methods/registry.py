@@ -1,11 +1,13 @@
-"""Methods by name, built from the options of an experiment file."""
+"""Methods by name, built from the options of an experiment file, and the likelihoods that each refuses."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
 
+from svgpbench.config import LikelihoodConfig
 from svgpbench.errors import UserError, unknown
+from svgpbench.likelihoods import build_likelihood, likelihoods
 from svgpbench.methods.method import AnyMethod
 from svgpbench.plugins import METHODS, load
 
@@ -41,3 +43,16 @@ def build_named(title: str) -> AnyMethod:
     if variant not in variants:
         raise unknown(f"variant of method {name}", variant, variants)
     return build_method(name, dict(variants[variant]))
+
+
+def refusals(method: AnyMethod) -> dict[str, str]:
+    """Return the reason by name for each likelihood, at its defaults, that the method refuses."""
+    reasons = {}
+    for name in likelihoods():
+        try:
+            why = method.refuses(build_likelihood(LikelihoodConfig(name=name)))
+        except Exception as error:  # third-party code failed; other likelihoods still get an answer
+            why = f"asked whether it can, it raises {type(error).__name__}"
+        if why:
+            reasons[name] = why
+    return reasons

@@ -13,8 +13,8 @@ from svgpbench.kernels import Model
 from svgpbench.kernels.kernels import kernel
 from svgpbench.likelihoods import build_likelihood, likelihoods
 from svgpbench.methods import AnyMethod
-from svgpbench.methods.capabilities import refusals
-from svgpbench.methods.method_info import MethodInfo
+from svgpbench.methods.method import MethodInfo
+from svgpbench.methods.registry import refusals
 from svgpbench.output.number_formats import scaled
 from svgpbench.output.table import Table, columns
 from svgpbench.plugins import METHODS, whole

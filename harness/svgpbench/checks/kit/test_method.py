@@ -15,8 +15,7 @@ from svgpbench.checks.kit.variants import bench_of
 from svgpbench.checks.matrix import compare
 from svgpbench.config import LikelihoodConfig
 from svgpbench.likelihoods import build_likelihood, likelihoods
-from svgpbench.methods.method import CoupledMethod
-from svgpbench.methods.method_info import MethodInfo
+from svgpbench.methods.method import CoupledMethod, MethodInfo
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import METHODS, load, load_backend
 from svgpbench.training.blocks import Batch

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from svgpbench.methods.method import CoupledMethod
-from svgpbench.methods.method_info import MethodInfo
+from svgpbench.methods.method import CoupledMethod, MethodInfo
 from svgpbench.numerics.gaussian import matvec, vecmat
 
 
