@@ -59,7 +59,7 @@ def test_a_last_backend_in_float32_leaves_the_replicas_to_the_reference(
         gap = 1e-9 if share.backend == "torch" else 0.0
         return {f"trajectory|{i}": np.full(20, 1.0 + gap + 1e-15 * i) for i in share.replicas}
 
-    monkeypatch.setattr(run, "_run", computed)
+    monkeypatch.setattr(run, "run_share", computed)
     rounding = run_checks(["torch", "single"]).rounding
     assert rounding and not any(row.ok for row in rounding)
     assert all(row.perturbed == pytest.approx(REPLICAS * 1e-15, rel=0.1) for row in rounding)

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -142,11 +142,11 @@ def run_checks(
         if device != "cpu":  # a device that is missing is an error before anything is computed
             for b in configs:
                 try:
-                    _run(Share(b.name, b.mode, device), folder / "nothing.npz", {})
+                    run_share(Share(b.name, b.mode, device), folder / "nothing.npz", {})
                 except RuntimeError as error:
                     raise UserError(str(error).rpartition("UserError: ")[2]) from None
         futures = {
-            pool.submit(_run, share, folder / f"{i}.npz", shared): share
+            pool.submit(run_share, share, folder / f"{i}.npz", shared): share
             for i, share in enumerate(shares)
         }
         for done, future in enumerate(as_completed(futures), 1):
@@ -163,7 +163,7 @@ def run_checks(
             replicated = REFERENCE
             share = Share(REFERENCE, "", "cpu", replicas=list(range(1, REPLICAS + 1)))
             try:
-                arrays[REFERENCE] |= _run(share, folder / "replicas.npz", shared)
+                arrays[REFERENCE] |= run_share(share, folder / "replicas.npz", shared)
             except RuntimeError as error:
                 failures.append(f"{REFERENCE}: {error}")
     not_offered: list[Skip] = []
@@ -174,7 +174,7 @@ def run_checks(
     return _report(all_cases, arrays, replicated, failures, not_offered, full=full)
 
 
-def _run(share: Share, out: Path, variables: dict[str, str]) -> Arrays:
+def run_share(share: Share, out: Path, variables: Mapping[str, str] | None = None) -> Arrays:
     """Run one process with these environment variables added, and return its arrays.
 
     Raises `RuntimeError` with the last line of its error output if it fails.
@@ -184,7 +184,7 @@ def _run(share: Share, out: Path, variables: dict[str, str]) -> Arrays:
         input=json.dumps(asdict(share)),
         text=True,
         capture_output=True,
-        env=os.environ | worker_environment(share.device, 1) | variables,
+        env=os.environ | worker_environment(share.device, 1) | dict(variables or {}),
         check=False,
     )
     if completed.returncode:

@@ -9,6 +9,7 @@ import typer
 from svgpbench.cli.exit_codes import FAILED
 from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
 from svgpbench.cli.printing import print_json, show, tell
+from svgpbench.errors import UserError
 from svgpbench.plugins import known_backends
 
 
@@ -16,15 +17,24 @@ def check_command(
     full: Annotated[
         bool, typer.Option("--full", help="Run all cases, not only a few of each.")
     ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Compare one step of each method, in seconds.")
+    ] = False,
     backend: Backends = None,
     device: OnDevice = Device.cpu,
     as_json: AsJson = False,
 ) -> None:
     """Check that backends agree, and with independent oracles."""
     backends = known_backends(backend)
-    from svgpbench.checks import run_checks
+    if quick and full:
+        raise UserError("--quick and --full exclude each other; give one")
+    from svgpbench.checks import QuickReport, Report, quick_check, run_checks
 
-    report = run_checks(backends=backends, full=full, device=device, on_progress=tell)
+    report: Report | QuickReport
+    if quick:
+        report = quick_check(backends, device=device, on_progress=tell)
+    else:
+        report = run_checks(backends=backends, full=full, device=device, on_progress=tell)
     if as_json:
         print_json(report.to_json())
     else:

@@ -1,0 +1,157 @@
+"""One step of each method on every backend, beside NumPy: the check that takes seconds."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from svgpbench.checks.cases import MatrixCase, cases, small_problem
+from svgpbench.checks.completeness import FAILED, arrays_of
+from svgpbench.checks.dense import dense_arrays
+from svgpbench.checks.evaluate import REFERENCE, Arrays
+from svgpbench.checks.matrix import FLOAT64, MatrixEntry, compare
+from svgpbench.checks.run import Share, run_share
+from svgpbench.config import BackendConfig
+from svgpbench.json_values import json_value
+from svgpbench.output.table import Column, Styled, Table, number
+from svgpbench.plugins import check_backend
+from svgpbench.runs.cores import usable_cores
+
+GROUPS = {
+    "values": "bound, predictions",
+    "gradients": "gradients",
+    "e_step": "E-step",
+    "dense": "dense algebra",
+}
+"""Groups of arrays that are compared → heading."""
+
+
+@dataclass(frozen=True)
+class BackendAgreement:
+    """Largest differences of a backend from NumPy, or of NumPy from dense algebra."""
+
+    name: str
+    seconds: float
+    worst: dict[str, float] = field(default_factory=dict)  # by group
+    out_of_tolerance: list[str] = field(default_factory=list)  # and failures, one line each
+
+
+@dataclass(frozen=True)
+class QuickReport:
+    """Result of a quick check."""
+
+    methods: int
+    backends: list[BackendAgreement]
+
+    @property
+    def ok(self) -> bool:
+        """Return True if every backend was compared and every difference is within tolerance."""
+        return all(x.worst and not x.out_of_tolerance for x in self.backends)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON-able data; a number that is not finite becomes null."""
+        report: dict[str, Any] = json_value(
+            {"ok": self.ok, "methods": self.methods, "agreement": list(map(asdict, self.backends))}
+        )
+        return report
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return one table, with a row for each backend."""
+        title = f"One step of {self.methods} methods, float64: max|Δ| / max|value| beside NumPy"
+        columns = (Column("backend"), *map(number, GROUPS.values()), number("seconds"))
+        rows = [
+            [x.name, *(_cell(x.worst.get(group)) for group in GROUPS), f"{x.seconds:.1f}"]
+            for x in self.backends
+        ]
+        return (Table(columns, rows, title),)
+
+    def lines(self) -> list[Styled]:
+        """Return one line for each difference out of tolerance and each failure, or that there are none."""
+        wrong = [f"{x.name}: {line}" for x in self.backends for line in x.out_of_tolerance]
+        if not self.ok:
+            return [Styled(line, "bold red") for line in wrong or ["nothing was compared"]]
+        return [Styled(f"the same numbers, to {FLOAT64['values']:.0e}", "green")]
+
+
+def _cell(worst: float | None) -> str | None:
+    return None if worst is None else f"{worst:.0e}"
+
+
+def quick_check(
+    backends: Sequence[str],
+    *,
+    device: str = "cpu",
+    on_progress: Callable[[str], None] = lambda _: None,
+) -> QuickReport:
+    """Compare one step of the first variant of each method on each backend with NumPy, in float64.
+
+    NumPy itself is compared with dense algebra. Raises `UserError` if a backend is unknown or lacks its
+    framework. A process that fails is a failure of its backend.
+    """
+    configs = [BackendConfig.parse(name) for name in backends if name != REFERENCE]
+    for config in configs:
+        check_backend(config.name)
+    chosen = [
+        replace(case, trajectories="none")
+        for case in cases(full=False)
+        if case.trajectories == "compiled" and case.dtype == "float64"
+    ]
+    numbered = [(i, asdict(case)) for i, case in enumerate(chosen)]
+
+    def compute(config: BackendConfig) -> tuple[Arrays | str, float]:
+        start = time.perf_counter()
+        share = Share(config.name, config.mode, device, numbered)
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                arrays: Arrays | str = run_share(share, Path(folder) / "arrays.npz")
+        except RuntimeError as error:
+            arrays = str(error)
+        on_progress(config.title)
+        return arrays, time.perf_counter() - start
+
+    configs = [BackendConfig(name=REFERENCE), *configs]
+    with ThreadPoolExecutor(len(usable_cores())) as pool:
+        computed = list(pool.map(compute, configs))
+    found = computed[0][0]
+    expected = {} if isinstance(found, str) else found
+    return QuickReport(
+        len(chosen),
+        [
+            _agreement(config.title, chosen, expected, *each)
+            for config, each in zip(configs, computed, strict=True)
+        ],
+    )
+
+
+def _agreement(
+    title: str, chosen: Sequence[MatrixCase], expected: Arrays, arrays: Arrays | str, seconds: float
+) -> BackendAgreement:
+    """Compare the arrays of one backend, or its error, with those of NumPy; NumPy with dense algebra."""
+    if isinstance(arrays, str):
+        return BackendAgreement(title, seconds, out_of_tolerance=[arrays])
+    entries: list[MatrixEntry] = []
+    wrong = []
+    for i, case in enumerate(chosen):
+        own = arrays_of(i, arrays)
+        if FAILED in own:
+            wrong.append(f"{case.name}: {own[FAILED]}")
+        elif title == REFERENCE:
+            entries += compare(case, {REFERENCE: own}, dense_arrays(case, small_problem(), own))
+        else:
+            entries += compare(case, {REFERENCE: arrays_of(i, expected), title: own}, None)
+    wrong += [
+        f"{e.case}: {e.group} {e.worst:.1e} > {e.tolerance:.0e} in {e.array}"
+        for e in entries
+        if not e.ok
+    ]
+    worst = {
+        group: max(e.worst for e in entries if e.group == group)
+        for group in GROUPS
+        if any(e.group == group for e in entries)
+    }
+    return BackendAgreement(title, seconds, worst, wrong)
