@@ -1,6 +1,6 @@
 """Write what the committed records say into the docs, after new records or other predicates.
 
-    python docs/_build/listings.py            pages of the papers, the ledger, listings in the docs, README's tables
+    python docs/_build/listings.py            pages of the papers, the ledger, shipped records, listings in the docs, README's tables
     python docs/_build/listings.py --ledger   the listings and tables, without running commands that read records, from the present ledger
 
 A page has a listing after a line `<!-- svgpbench COMMAND -->`: it is what the command prints, to the end of the page.
@@ -70,12 +70,15 @@ def with_tables(readme: str, ledger: list[dict[str, str]]) -> str:
 
 def main() -> None:
     """Write the pages."""
+    from svgpbench.comparison.released import write_released
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ledger", action="store_true", help="Take the present ledger.")
     run_all = not parser.parse_args().ledger
     if run_all:
         svgpbench("reproduce", "--from-records", "--results", "results", "--pages", "results")
         write_ledger()
+        write_released(ROOT / "results")
     for path in sorted((ROOT / "docs").glob("*.md")):
         path.write_text(with_listing(path.read_text("utf-8"), run_all), "utf-8")
     with LEDGER.open(encoding="utf-8", newline="") as file:

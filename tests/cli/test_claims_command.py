@@ -83,7 +83,7 @@ def test_every_claim_has_a_row_that_fits_and_says_why_it_is_not_run(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     ids = _ids_that_need_records()
-    done = cli("claims", *ids)
+    done = cli("claims", *ids, "--results", "runs")
     assert done.code == 0, done.err
     rows = done.out.splitlines()
     assert max(map(len, rows)) <= 100
@@ -127,7 +127,7 @@ def test_a_paper_shows_what_it_says_where_it_errs_and_what_we_do_otherwise(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fifth_paper("kobe2021", tmp_path, monkeypatch)  # nothing computes its claims
-    said = " ".join(cli("claims", "--paper", FIFTH).out.split())
+    said = " ".join(cli("claims", "--paper", FIFTH, "--results", "runs").out.split())
     assert "Yuriko Kobe, MPhil thesis, University of Cambridge 2021" in said
     assert f"{len(load_paper('kobe2021').claims)} claims: " in said
     assert "not run errata" in said

@@ -6,10 +6,17 @@ from typing import Annotated
 
 import typer
 
+from svgpbench import __version__
 from svgpbench.cli.data.audit import TableTask, Task
 from svgpbench.cli.one_data_set import USUAL_LIKELIHOODS, one_data_set
-from svgpbench.cli.options import AsJson, RecordsFolder, given_arguments, records_folder
-from svgpbench.cli.printing import print_json, show
+from svgpbench.cli.options import (
+    AsJson,
+    RecordsFolder,
+    given_arguments,
+    has_records,
+    records_folder,
+)
+from svgpbench.cli.printing import print_json, show, tell
 from svgpbench.config import DataConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
@@ -93,6 +100,7 @@ def advise_command(
         next_command,
     )
     from svgpbench.comparison.cases import Question
+    from svgpbench.comparison.released import RELEASED
     from svgpbench.results.pareto import known_score
 
     known_score(metric)
@@ -116,7 +124,12 @@ def advise_command(
         likelihoods = likelihoods or USUAL_LIKELIHOODS[kind]
     experiments = [load_experiment(name) for name in experiment or ()]
     question = Question(likelihoods, n, D, M, factor)
-    advice = advise(records_folder(results), question, metric, experiments)
+    folder = records_folder(results) if has_records(results) else RELEASED
+    if folder == RELEASED:
+        tell(
+            f"no records here: answered from those of version {__version__}; --results names others"
+        )
+    advice = advise(folder, question, metric, experiments)
     if as_json:
         print_json(advice.to_json())
     elif as_markdown:

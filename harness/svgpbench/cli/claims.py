@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from svgpbench.cli.options import AsJson, RecordsFolder, records_folder
-from svgpbench.cli.printing import counting, print_json, say, show
-from svgpbench.errors import UserError
+from svgpbench import __version__
+from svgpbench.cli.options import AsJson, RecordsFolder, has_records, records_folder
+from svgpbench.cli.printing import counting, print_json, say, show, tell
+from svgpbench.errors import UserError, unknown
 from svgpbench.output.table import Column, Styled, Table
 
 if TYPE_CHECKING:
@@ -78,6 +79,10 @@ def claims_command(
     if page == "released":
         _print_released(paper, as_markdown)
         return
+    if not (page or as_json or has_records(results)):
+        line = f"no records here: these are the grades of version {__version__}; --results names others"
+        _print_released(paper, as_markdown, ids or (), line)
+        return
     if page == "contradictions":
         typer.echo(_contradictions(records_folder(results)))
         return
@@ -125,13 +130,30 @@ def _requested_page(requested: dict[str, bool], has_other_options: bool, has_pap
     return name
 
 
-def _print_released(paper: str | None, as_markdown: bool) -> None:
-    """Print the grades that were shipped with this version, of a paper or all."""
+def _print_released(
+    paper: str | None, as_markdown: bool, ids: Sequence[str] = (), line: str = ""
+) -> None:
+    """Print the grades that were shipped with this version, of a paper, of some claims or all.
+
+    `line` is told on stderr first.
+
+    Raises `UserError` for an unknown id.
+    """
     from importlib.metadata import version
 
     from svgpbench.papers.ledger import grades_page, released
 
     rows = released(paper)
+    known = [row["id"] for row in rows]
+    for name in ids:
+        if name not in known:
+            raise unknown("claim", name, known)
+    if line:
+        tell(line)
+    if ids:
+        show(*(f"{row['id']}  {row['claim']}: {row['grade']} ({row['fidelity']})\n{row['finding']}"
+               for row in rows if row["id"] in ids))  # fmt: skip
+        return
     if as_markdown:
         typer.echo(grades_page(rows))
         return

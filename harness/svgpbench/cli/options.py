@@ -125,6 +125,11 @@ def records_folder(results: Path | None) -> Path:
     return RESULTS
 
 
+def has_records(results: Path | None) -> bool:
+    """Return True if the user names a folder of records, or if one of the default folders has some."""
+    return results is not None or _has_records(RESULTS) or _has_records(COMMITTED)
+
+
 def _has_records(folder: Path) -> bool:
     """Return True if a folder has records of cells, or of `svgpbench learn` or `survive`."""
     from svgpbench.results.store import experiments
