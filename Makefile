@@ -1,4 +1,4 @@
-# make demo   the main job: sets everything up, runs it, prints the table and where the figure lies
+# make demo   the main job: sets everything up, compares the backends, runs it, prints the table and where the figure lies
 # make test   sets everything up and runs the tests
 # make mutants   puts each fault of tests/mutants/faults into a copy: which test notices? (an hour; ONLY=batches)
 # make mutants-drawn   200 mutants drawn by a seed; survivors go to tests/mutants/survivors.toml to be read
@@ -27,6 +27,7 @@ BIN      = $(VENV)/bin
 .PHONY: demo test long ledger frozen figures pages mutants mutants-drawn fuzz chaos overheads sharded lint check bench peers paper lock clean
 
 demo: $(VENV)/.installed
+	$(BIN)/svgpbench check --quick
 	$(BIN)/svgpbench run adam2021-fig3 --preset quick --results $(RESULTS) $(if $(JOBS),--jobs $(JOBS))
 	$(BIN)/svgpbench table adam2021-fig3 --preset quick --results $(RESULTS)
 	$(BIN)/svgpbench plot adam2021-fig3 --preset quick --results $(RESULTS) --out $(RESULTS)/adam2021-fig3.png

@@ -21,6 +21,7 @@ from svgpbench.benchmarks.timing.report import SpeedReport
 from svgpbench.checks.completeness import Skip
 from svgpbench.checks.identities import IdentityResult
 from svgpbench.checks.matrix import MatrixEntry
+from svgpbench.checks.quick import BackendAgreement, QuickReport
 from svgpbench.checks.report import Report
 from svgpbench.checks.rounding import Rounding
 from svgpbench.cli.application import app, exit_code
@@ -159,7 +160,9 @@ def test_every_field_of_a_check_is_on_the_page() -> None:
         notes=["a note"],
         skips=[Skip("slate", "identity 7", "", "no autodiff")],
     )
-    assert list(not_on_page(json.loads(json.dumps(report.to_json())), PAGE["check"])) == []
+    jax = BackendAgreement("jax", 1.5, {"values": 0.0}, ["a difference"])
+    for each in (report, QuickReport(10, [jax])):
+        assert list(not_on_page(json.loads(json.dumps(each.to_json())), PAGE["check"])) == []
 
 
 def commands_with_json(command: Any, name: str = "") -> Iterator[str]:

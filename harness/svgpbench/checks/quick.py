@@ -17,6 +17,7 @@ from svgpbench.checks.evaluate import REFERENCE, Arrays
 from svgpbench.checks.matrix import FLOAT64, MatrixEntry, compare
 from svgpbench.checks.run import Share, run_share
 from svgpbench.config import BackendConfig
+from svgpbench.errors import UserError
 from svgpbench.json_values import json_value
 from svgpbench.output.table import Column, Styled, Table, number
 from svgpbench.plugins import check_backend
@@ -110,6 +111,9 @@ def quick_check(
             with tempfile.TemporaryDirectory() as folder:
                 arrays: Arrays | str = run_share(share, Path(folder) / "arrays.npz")
         except RuntimeError as error:
+            _, is_user_s, message = str(error).partition("UserError: ")
+            if is_user_s:  # such as a device that is missing
+                raise UserError(message) from None
             arrays = str(error)
         on_progress(config.title)
         return arrays, time.perf_counter() - start
