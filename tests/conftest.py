@@ -35,6 +35,10 @@ os.environ.update(
     | os.environ
 )
 
+os.environ.pop(
+    "COLUMNS", None
+)  # what is printed does not depend on the terminal of whoever runs the tests
+
 import pytest
 from listed_skips import SkipsAreListed, read_listed
 

@@ -18,6 +18,7 @@ def test_a_page_has_figures_printed_numbers_grades_and_commands(
 ) -> None:
     write_package(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "1000")
     runs, kept = tmp_path / "runs", tmp_path / "kept"
     done = cli("reproduce", "tides2030", "--results", runs, "--pages", kept)
     assert done.code == 0, done.err

@@ -79,7 +79,7 @@ def claims_command(
     if page == "released":
         _print_released(paper, as_markdown)
         return
-    if not (page or as_json or has_records(results)):
+    if not (page or as_json or has_records(results)) and _all_released(paper):
         line = f"no records here: these are the grades of version {__version__}; --results names others"
         _print_released(paper, as_markdown, ids or (), line)
         return
@@ -128,6 +128,14 @@ def _requested_page(requested: dict[str, bool], has_other_options: bool, has_pap
     if others or has_other_options or (has_paper and "--paper" not in compatible):
         raise UserError(f"--{name} stands alone but for {compatible}")
     return name
+
+
+def _all_released(paper: str | None) -> bool:
+    """Return True if this version has grades of the paper, or of every installed paper."""
+    from svgpbench.papers import paper_folders
+    from svgpbench.papers.ledger import released
+
+    return all(map(released, [paper] if paper else paper_folders()))
 
 
 def _print_released(
