@@ -155,6 +155,22 @@ def test_a_run_stopped_again_and_again_ends_alike_on_every_backend(
     assert_same_bits(ended, undisturbed)
 
 
+def test_a_resumed_run_takes_k_and_its_factor_from_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "place.npz"
+    with pytest.raises(Stopped):
+        WHOLE.trainer(NUMPY).run(StoppedAfter(path, 2))
+    trainer = WHOLE.trainer(NUMPY)
+    monkeypatch.delattr(
+        Trainer, "with_theta"
+    )  # a program that computes them alone may round otherwise
+    trainer.resume_from(Checkpoint(path, "key"))
+    expected = WHOLE.trainer(NUMPY).steps.prior(trainer.state.raw)
+    np.testing.assert_array_equal(trainer.state.prior.Kuu, expected.Kuu)
+    np.testing.assert_array_equal(trainer.state.prior.L, expected.L)
+
+
 @pytest.fixture
 def stopped(tmp_path: Path) -> Path:
     """The place of a full-batch run that was stopped after its second write."""

@@ -83,7 +83,7 @@ def _packed(ops: Ops, key: str, state: TrainState) -> bytes:
         arrays.append(ops.to_numpy(value))
         return {"device": len(arrays) - 1}
 
-    layout = described(state._replace(prior=()))
+    layout = described(state)
     head = json.dumps({"key": key, "place": layout, "arrays": len(arrays)})
     file = io.BytesIO()
     named = {f"a{i}": x for i, x in enumerate(arrays)}

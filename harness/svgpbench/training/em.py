@@ -99,9 +99,12 @@ class Trainer:
         return time.perf_counter()
 
     def resume(self, state: TrainState) -> None:
-        """Continue from another state."""
+        """Continue from another state.
+
+        Its blocks are kept if it has any: a program that computes them alone may round differently.
+        """
         self.batches.restore(state.rng_states)
-        self.state = self.with_theta(state, state.raw)
+        self.state = state if leaves(state.prior) else self.with_theta(state, state.raw)
         self.ops.sync(self.state.prior)  # not a part of the next iteration's time
 
     def resume_from(self, checkpoint: Checkpoint) -> None:

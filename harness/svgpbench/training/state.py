@@ -20,7 +20,7 @@ class TrainState(NamedTuple):
     """
 
     raw: Theta  # unconstrained
-    prior: Any  # the method's blocks at `raw`; not in a file
+    prior: Any  # the method's blocks at `raw`; () if they are to be computed again
     q: Tree  # the method's state
     adam: AdamState
     rng_states: tuple[Any, ...]  # the state of each random stream
