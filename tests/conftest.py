@@ -26,6 +26,8 @@ os.environ.update(
         "JAX_COMPILATION_CACHE_DIR": str(Path(__file__).parents[1] / ".pytest_cache" / "jax"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        # what one process imported, the others need not compile; nothing of it lies beside the sources
+        "PYTHONPYCACHEPREFIX": str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode"),
         # compiling takes longer than what is compiled; `make check` runs optimised programs
         "XLA_FLAGS": "--xla_backend_optimization_level=0"
         # XLA's older emitters compile three times as fast; jaxlib 0.12 ends the process on this flag
@@ -35,9 +37,8 @@ os.environ.update(
     | os.environ
 )
 
-os.environ.pop(
-    "COLUMNS", None
-)  # what is printed does not depend on the terminal of whoever runs the tests
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ.pop("COLUMNS", None)  # of the terminal of whoever runs the tests
 
 import pytest
 from listed_skips import SkipsAreListed, read_listed

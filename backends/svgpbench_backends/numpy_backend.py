@@ -14,15 +14,15 @@ import autograd.numpy as anp
 import numpy as np
 import numpy.typing as npt
 from autograd.extend import defvjp, primitive
-from autograd.scipy.special import erfc
 from scipy.linalg import lapack
-from scipy.special import gammaln
+from scipy.special import erfc, gammaln
 
 from svgpbench.ops import Array, Capabilities, Tree
 from svgpbench.tree import leaves, rebuild
 
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S")
+_INV_ROOT_PI = 0.56418958354775627928
 
 
 def _t(x: Array) -> Array:
@@ -86,6 +86,10 @@ def _solve_vjp_b(x: Array, a: Array, b: Array, lower: bool, transpose: bool) -> 
     return lambda g: _sum_to(_solve(a, g, lower, not transpose), b.shape)
 
 
+# autograd.scipy has it too, and imports scipy.stats, which takes longer than the rest of this module
+_erfc = primitive(erfc)
+
+
 @primitive  # type: ignore[untyped-decorator, unused-ignore]
 def _constant(x: Array) -> Array:
     return x
@@ -93,6 +97,7 @@ def _constant(x: Array) -> Array:
 
 defvjp(_cholesky, _cholesky_vjp)
 defvjp(_solve, _solve_vjp_a, _solve_vjp_b)
+defvjp(_erfc, lambda _, x: lambda g: -2.0 * g * _INV_ROOT_PI * anp.exp(-(x**2)))
 defvjp(_constant, lambda _, x: lambda g: anp.zeros(x.shape))
 
 
@@ -142,7 +147,7 @@ class NumpyOps:
         return anp.sum(x, axis=axis, keepdims=keepdims)
 
     def erfc(self, x: Array) -> Array:
-        return erfc(x)
+        return _erfc(x)
 
     def lgamma(self, x: Array) -> Array:
         return gammaln(x)

@@ -129,6 +129,7 @@ def test_rounding_goes_red_where_backends_part_sooner_than_one_from_itself() -> 
     assert not any(r.ok for r in growth({"a": [1.0] * 20, "b": [1.0 + 1e-9] * 20}, own, "a"))
 
 
+@pytest.mark.long  # `make check` runs the command on every backend
 def test_command_exits_0_and_prints_json() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "svgpbench.cli", "check", "--backend", "torch", "--json"],

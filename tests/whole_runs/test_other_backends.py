@@ -13,13 +13,14 @@ EAGER = "torch"
 
 FEW = ("t-svgp untied by l-bfgs", "sgpr by l-bfgs", "student-t, damped")
 SOME = {"jax": FEW, "tensorflow": (*FEW, "softmax by minibatch", "orth natural, newton")}
-SOME_ONLINE = {"tensorflow": ("SVDGP",)}
+TRACED_LONG = ("SVDGP",)
+"""Online runs that TensorFlow traces anew at every growth of the basis."""
 
 
-def on(backend: str, names: tuple[str, ...]) -> list[object]:
+def on(backend: str, names: tuple[str, ...], *more: pytest.MarkDecorator) -> list[object]:
     """One (backend, name) each, skipped where the framework is missing."""
     missing = framework_missing(backend)
-    marks = [pytest.mark.skip(reason=missing)] if missing else []
+    marks = [pytest.mark.skip(reason=missing), *more] if missing else more
     return [pytest.param(backend, name, marks=marks, id=f"{backend}-{name}") for name in names]
 
 
@@ -39,7 +40,7 @@ def test_another_backend_runs_as_the_second_program_does(backend: str, name: str
     ("backend", "name"),
     [
         *on(EAGER, tuple(online.CASES)),
-        *(case for backend, names in SOME_ONLINE.items() for case in on(backend, names)),
+        *on("tensorflow", TRACED_LONG, pytest.mark.long),
     ],
 )
 def test_another_backend_learns_online_as_the_second_program_does(backend: str, name: str) -> None:

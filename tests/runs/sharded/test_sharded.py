@@ -163,6 +163,7 @@ def told_by_devices(
 
 
 @pytest.mark.skipif(framework_missing("jax") is not None, reason="jax is not installed")
+@pytest.mark.long  # four commands, each of which imports JAX
 def test_devices_of_jax_give_what_one_gives(table) -> None:
     three = "--xla_force_host_platform_device_count=3"
     one = told_by_devices(table, "--backend", "jax")
