@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from svgpbench.benchmarks.stability.records import read_stability
 from svgpbench.papers import Paper
 from svgpbench.papers.evidence.records import ComputedFrame, computed_frame
 from svgpbench.papers.grades import Fidelity, Grade
@@ -22,9 +23,10 @@ from svgpbench.site.entries import Entry, by_kind
 from svgpbench.site.explorer import explorer_data
 from svgpbench.site.fields import Field, fields_in
 from svgpbench.site.folder import replaced
-from svgpbench.site.machines import machines_of
+from svgpbench.site.machines import Machine, machines_of
 from svgpbench.site.meanings import FIDELITIES, KINDS, VARIANTS, numbers, regions
 from svgpbench.site.methods import MethodFacts, method_facts
+from svgpbench.site.overview import in_short, machine_table, method_table
 from svgpbench.site.pages import Link, Page, Writer, slug
 from svgpbench.site.speed import speed_sections
 
@@ -98,18 +100,20 @@ class _Building:
         self.tell("records")
         self.downloads.add_records(self.results)
         fields, self.left_out = fields_in(self.results)
+        records = records_in(self.results).records
+        methods, (machines, silent) = method_facts(fields), machines_of(records)
         for pages in (
-            self._overview(fields),
+            self._overview(fields, methods, machines),
             self._papers(),
-            self._methods(fields),
+            self._methods(methods),
             self._data(fields),
-            self._single_pages(fields),
+            self._single_pages(fields, machines, silent),
         ):
             for page in pages:
                 self.writer.write(page)
                 self.pages += 1
         self.writer.write_assets()
-        started = (record.started.date() for record in records_in(self.results).records)
+        started = (record.started.date() for record in records)
         newest = max(started, default=datetime.now(UTC).date())
         write_crate(self.site, list(self.downloads.files.values()), newest)
         size, downloads = _size(self.site), _size(self.site / FOLDER)
@@ -118,13 +122,22 @@ class _Building:
     def _entries(self, paper: Paper) -> list[Entry]:
         return [Entry(*pair) for pair in self.judged if pair[0].name == paper.name]
 
-    def _overview(self, fields: Sequence[Field]) -> Iterator[Page]:
-        counts = Counter(judged.grade for _, judged in self.judged)
+    def _overview(
+        self, fields: Sequence[Field], methods: Sequence[MethodFacts], machines: Sequence[Machine]
+    ) -> Iterator[Page]:
+        self.tell("overview")
         entries = [Entry(*pair) for pair in self.judged]
+        grades = [(paper, [x.judged.grade for x in self._entries(paper)]) for paper in self.papers]
+        stability = read_stability(self.results / "survival").values()
         content = {
             "papers": [(paper, by_kind(self._entries(paper))) for paper in self.papers],
+            "in_short": {paper.name: in_short(found) for paper, found in grades},
             "entries": entries,
-            "counts": [(grade, counts[grade]) for grade in Grade],
+            "counts": _counts(entries),
+            "counts_by_kind": [(kind, _counts(group)) for kind, group in by_kind(entries)],
+            "methods": method_table({x.name: x.info for x in methods}, fields, stability),
+            "method_pages": {x.name: f"methods/{slug(x.name)}.html" for x in methods},
+            "machines": machine_table(machines),
             "fidelities": list(Fidelity),
             "kinds": KINDS,
             "experiments": len(fields),
@@ -145,12 +158,11 @@ class _Building:
             self.tell(paper.name)
             entries = self._entries(paper)
             claims = [entry.judged for entry in entries]
-            counts = Counter(judged.grade for judged in claims)
             content = {
                 "paper": paper,
                 "entries": entries,
                 "groups": by_kind(entries),
-                "counts": [(grade, counts[grade]) for grade in Grade if counts[grade]],
+                "counts": _counts(entries),
                 "artefacts": artefact_entries(
                     paper, claims, self.results, self.site, self.downloads, self.frame_of
                 ),
@@ -160,9 +172,8 @@ class _Building:
             path = f"papers/{slug(paper.name)}.html"
             yield Page(path, paper.about.title, "paper.html", content, "Overview")
 
-    def _methods(self, fields: Sequence[Field]) -> Iterator[Page]:
+    def _methods(self, methods: Sequence[MethodFacts]) -> Iterator[Page]:
         self.tell("methods")
-        methods: list[MethodFacts] = method_facts(fields)
         yield Page("methods/index.html", "Methods", "methods.html", {"methods": methods}, "Methods")
         titles = {paper.name: paper.about.title for paper in self.papers}
         for method in methods:
@@ -177,7 +188,9 @@ class _Building:
             path = f"data/{slug(data_set.name)}.html"
             yield Page(path, data_set.name, "dataset.html", {"set": data_set}, "Data")
 
-    def _single_pages(self, fields: Sequence[Field]) -> Iterator[Page]:
+    def _single_pages(
+        self, fields: Sequence[Field], machines: Sequence[Machine], silent: int
+    ) -> Iterator[Page]:
         self.tell("explorer")
         content: dict[str, Any] = {"experiments": [explorer_data(field) for field in fields]}
         yield Page("explorer.html", "Explorer", "explorer.html", content, "Explorer")
@@ -185,11 +198,15 @@ class _Building:
         sections, unread = speed_sections(self.results, self.site)
         self.left_out += unread
         yield Page("speed.html", "Speed", "speed.html", {"records": sections}, "Speed")
-        machines, silent = machines_of(records_in(self.results).records)
         content = {"machines": machines, "silent": silent}
         yield Page("machines.html", "Machines", "machines.html", content, "Machines")
         content = {"files": list(self.downloads.files.values()), "left_out": self.left_out}
         yield Page("downloads.html", "Downloads", "downloads.html", content, "Downloads")
+
+
+def _counts(entries: Sequence[Entry]) -> list[tuple[Grade, int]]:
+    counts = Counter(entry.judged.grade for entry in entries)
+    return [(grade, counts[grade]) for grade in Grade]
 
 
 def _size(folder: Path) -> int:
