@@ -243,6 +243,17 @@ def test_sizes_are_those_of_a_mail(made: Made) -> None:
     assert made.built.size - made.built.downloads < 15_000_000
 
 
+def test_pictures_have_a_palette_and_keep_their_colours(made: Made) -> None:
+    from PIL import Image
+
+    pictures = sorted(made.folder.rglob("*.png"))
+    assert len(pictures) >= 4
+    for path in pictures:
+        with Image.open(path) as picture:
+            assert picture.mode == "P"
+            assert len(picture.convert("RGB").getcolors(picture.width * picture.height) or ()) > 8
+
+
 def test_what_no_page_shows_is_among_the_downloads(made: Made) -> None:
     beside = [
         x for x in made.folder.rglob("*") if x.relative_to(made.folder).parts[0] != "downloads"

@@ -14,6 +14,7 @@ from svgpbench.papers import Paper
 from svgpbench.papers.evidence.records import ComputedFrame, computed_frame
 from svgpbench.papers.grades import Fidelity, Grade
 from svgpbench.papers.grading import Judged
+from svgpbench.papers.page import keep_picture
 from svgpbench.results.store import records_in
 from svgpbench.site.artefacts import artefact_entries
 from svgpbench.site.crate import write_crate
@@ -113,6 +114,8 @@ class _Building:
                 self.writer.write(page)
                 self.pages += 1
         self.writer.write_assets()
+        for picture in self.site.rglob("*.png"):
+            keep_picture(picture, picture)
         started = (record.started.date() for record in records)
         newest = max(started, default=datetime.now(UTC).date())
         write_crate(self.site, list(self.downloads.files.values()), newest)
