@@ -20,7 +20,7 @@ from svgpbench.config import BackendConfig
 from svgpbench.errors import UserError
 from svgpbench.json_values import json_value
 from svgpbench.output.table import Column, Styled, Table, number
-from svgpbench.plugins import check_backend
+from svgpbench.plugins import check_backend, framework_of
 from svgpbench.runs.cores import usable_cores
 
 GROUPS = {
@@ -104,9 +104,8 @@ def quick_check(
     ]
     numbered = [(i, asdict(case)) for i, case in enumerate(chosen)]
 
-    def compute(config: BackendConfig) -> tuple[Arrays | str, float]:
+    def compute(share: Share) -> tuple[Arrays | str, float]:
         start = time.perf_counter()
-        share = Share(config.name, config.mode, device, numbered)
         try:
             with tempfile.TemporaryDirectory() as folder:
                 arrays: Arrays | str = run_share(share, Path(folder) / "arrays.npz")
@@ -115,29 +114,42 @@ def quick_check(
             if is_user_s:  # such as a device that is missing
                 raise UserError(message) from None
             arrays = str(error)
-        on_progress(config.title)
+        on_progress(share.title)
         return arrays, time.perf_counter() - start
 
     configs = [BackendConfig(name=REFERENCE), *configs]
+    shares = []
+    for config in configs:  # a framework that compiles slowly has two processes
+        framework = framework_of(config.name)
+        parts = 2 if framework and framework.compiles_slowly else 1
+        shares += [
+            Share(config.name, config.mode, device, numbered[i::parts]) for i in range(parts)
+        ]
+    shares.sort(key=lambda share: len(share.cases))  # halves first, so that cores finish together
+    arrays: dict[str, Arrays] = {config.title: {} for config in configs}
+    seconds, errors = dict.fromkeys(arrays, 0.0), dict.fromkeys(arrays, "")
     with ThreadPoolExecutor(len(usable_cores())) as pool:
-        computed = list(pool.map(compute, configs))
-    found = computed[0][0]
-    expected = {} if isinstance(found, str) else found
+        for share, (found, spent) in zip(shares, pool.map(compute, shares), strict=True):
+            seconds[share.title] += spent
+            if isinstance(found, str):
+                errors[share.title] = found
+            else:
+                arrays[share.title] |= found
     return QuickReport(
         len(chosen),
         [
-            _agreement(config.title, chosen, expected, *each)
-            for config, each in zip(configs, computed, strict=True)
+            BackendAgreement(name, seconds[name], out_of_tolerance=[errors[name]])
+            if errors[name]
+            else _agreement(name, chosen, arrays[REFERENCE], arrays[name], seconds[name])
+            for name in arrays
         ],
     )
 
 
 def _agreement(
-    title: str, chosen: Sequence[MatrixCase], expected: Arrays, arrays: Arrays | str, seconds: float
+    title: str, chosen: Sequence[MatrixCase], expected: Arrays, arrays: Arrays, seconds: float
 ) -> BackendAgreement:
-    """Compare the arrays of one backend, or its error, with those of NumPy; NumPy with dense algebra."""
-    if isinstance(arrays, str):
-        return BackendAgreement(title, seconds, out_of_tolerance=[arrays])
+    """Compare the arrays of one backend with those of NumPy, and NumPy's with dense algebra."""
     entries: list[MatrixEntry] = []
     wrong = []
     for i, case in enumerate(chosen):
