@@ -90,6 +90,10 @@ def _solve_vjp_b(x: Array, a: Array, b: Array, lower: bool, transpose: bool) -> 
 _erfc = primitive(erfc)
 
 
+def _erfc_vjp(_: Array, x: Array) -> Callable[[Array], Array]:
+    return lambda g: -2.0 * g * _INV_ROOT_PI * anp.exp(-(x**2))
+
+
 @primitive  # type: ignore[untyped-decorator, unused-ignore]
 def _constant(x: Array) -> Array:
     return x
@@ -97,7 +101,7 @@ def _constant(x: Array) -> Array:
 
 defvjp(_cholesky, _cholesky_vjp)
 defvjp(_solve, _solve_vjp_a, _solve_vjp_b)
-defvjp(_erfc, lambda _, x: lambda g: -2.0 * g * _INV_ROOT_PI * anp.exp(-(x**2)))
+defvjp(_erfc, _erfc_vjp)
 defvjp(_constant, lambda _, x: lambda g: anp.zeros(x.shape))
 
 

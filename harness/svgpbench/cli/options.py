@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from svgpbench.cli.printing import tell
-from svgpbench.config import CellConfig
-from svgpbench.experiments import Experiment, Selection, resolve
+
+if TYPE_CHECKING:
+    from svgpbench.config import CellConfig
+    from svgpbench.experiments import Experiment
 
 RESULTS = Path("runs")
 """Default folder of records."""
@@ -108,6 +110,8 @@ def chosen_cells(
     declared: Experiment, preset: str | None, backends: Sequence[str] | None
 ) -> list[CellConfig] | None:
     """Return the cells of a preset on the chosen backends, as `svgpbench run` does; None without a preset."""
+    from svgpbench.experiments import Selection, resolve
+
     return resolve(declared, preset, Selection(backends=backends or ())) if preset else None
 
 

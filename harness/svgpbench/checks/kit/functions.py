@@ -136,6 +136,7 @@ DIFFERENTIABLE: dict[str, tuple[Callable[..., Array], list[Floats]]] = {
     "solve, factor broadcast": (solve_case(True, False), [TRIANGULAR[:1], numbers(2, 3, 2)]),
     "solve, right side broadcast": (solve_case(True, True), [TRIANGULAR, numbers(3, 2)]),
     "diagonal": (lambda ops, x: ops.diagonal(x), [numbers(2, 3, 3)]),
+    "erfc": (lambda ops, x: ops.erfc(x), [SMALL]),
     "tril": (lambda ops, x: ops.tril(x) * x, [numbers(2, 3, 3)]),
     "flip": (lambda ops, x: ops.flip(x, axis=(-2, -1)) * x, [numbers(2, 3, 3)]),
     "take": (lambda ops, x: ops.take(x, ops.asarray(np.array([2, 0, 2])), axis=1) ** 2, [SMALL]),
