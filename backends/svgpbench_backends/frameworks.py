@@ -15,8 +15,8 @@ keep their threads."""
 
 
 def _jax_environment(device: str, threads: int) -> dict[str, str]:
-    # XLA takes the size of its pool from NPROC
-    pool = {"NPROC": "1"} if threads <= WHOLE_UP_TO else {}
+    # XLA takes the size of its pool from NPROC; for a GPU that pool compiles, and must not be one thread
+    pool = {"NPROC": "1"} if threads <= WHOLE_UP_TO and device == "cpu" else {}
     return pool | {
         "JAX_ENABLE_X64": "1",
         "JAX_PLATFORMS": device,  # "" selects the best platform

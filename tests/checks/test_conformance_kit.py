@@ -113,6 +113,12 @@ def test_the_backends_of_this_package_pass(tmp_path: Path, backend: str) -> None
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
 
 
+def test_a_device_that_is_missing_is_refused_before_any_test(tmp_path: Path) -> None:
+    done = kit(Place(tmp_path), "--backend", "numpy", "--device", "cuda")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "backend 'numpy' offers no device 'cuda' (it has: cpu)" in done.stderr
+
+
 @pytest.mark.parametrize("says", FAULTS)
 def test_it_finds(stranger: Place, says: str) -> None:
     plugin, old, new, test = FAULTS[says]

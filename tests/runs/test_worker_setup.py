@@ -55,6 +55,8 @@ def test_numbers_are_not_rounded_more_than_their_dtype(device: str) -> None:
 def test_two_threads_do_not_cut_the_elementwise_loops_of_xla() -> None:
     told = {threads: worker_environment("cpu", threads).get("NPROC") for threads in (1, 2, 3, 7)}
     assert told == {1: "1", 2: "1", 3: None, 7: None}
+    # for a GPU it is the pool that compiles
+    assert "NPROC" not in worker_environment("cuda", 1)
 
 
 class Framework:

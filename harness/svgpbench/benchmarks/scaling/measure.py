@@ -177,7 +177,7 @@ def run_scaling(
         "device": device,
         "max_other_cores": max_other_cores,
     }
-    environment = {"parent": describe(threads).model_dump(mode="json")}
+    environment = {"parent": describe(threads, device).model_dump(mode="json")}
     report = ScalingReport(centre, shapes, SpeedReport([], settings, environment))
     report.speed.interrupted = True
     with suppress(KeyboardInterrupt):

@@ -88,7 +88,7 @@ def run_speed(
             "round_s": ROUND_S,
             "max_other_cores": max_other_cores,
         },
-        environment={"parent": describe(threads).model_dump(mode="json")},
+        environment={"parent": describe(threads, device).model_dump(mode="json")},
         interrupted=True,
     )
     with suppress(KeyboardInterrupt):

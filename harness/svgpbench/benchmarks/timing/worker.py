@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> None:
         answers.write(json.dumps(message) + "\n")
         answers.flush()
 
-    say({"environment": describe(options.threads).model_dump(mode="json")})
+    say({"environment": describe(options.threads, options.device).model_dump(mode="json")})
     for line in listen(requests):
         request = json.loads(line)
         key = (request.get("method"), request.get("step"))

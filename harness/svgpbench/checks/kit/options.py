@@ -1,4 +1,4 @@
-"""The kit's command line: backends, methods and likelihoods to test, dtypes, and known failures.
+"""The kit's command line: backends and their device, methods, likelihoods, and known failures.
 
 The process has the environment variables of a worker and one thread. A file of known failures has one
 pattern of test names per line, and `#` before comments. Tests that match are expected to fail; one that
@@ -41,14 +41,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--backend", action="append", metavar="NAME[:MODE]", help="repeat for several")
     group.addoption("--method", action="append", metavar="NAME", help="repeat for several")
     group.addoption("--likelihood", action="append", metavar="NAME", help="repeat for several")
+    group.addoption("--device", default="cpu", choices=("cpu", "cuda"), help="default: cpu")
     group.addoption("--known-failures", metavar="FILE", help="patterns of test names, one a line")
 
 
 @dataclass
 class Kit:
-    """Options of a run: backends, methods, likelihoods and known failures."""
+    """Options of a run: backends, their device, methods, likelihoods and known failures."""
 
     backends: list[BackendConfig]
+    device: str
     methods: list[str]
     likelihoods: list[str]
     known_failures: dict[str, list[str]] = field(default_factory=dict)  # pattern → matching names
@@ -88,9 +90,12 @@ def _read_options(config: pytest.Config) -> Kit:
         load(METHODS, method)
     for likelihood in likelihoods:
         load(LIKELIHOODS, likelihood)
-    os.environ.update(worker_environment("cpu", 1))
+    device: str = config.getoption("device")
+    os.environ.update(worker_environment(device, 1))
     for backend in backends:
         pin(backend.name, 1, [])
+        first_dtype = load(BACKENDS, backend.name).capabilities.dtypes[0]
+        load_backend(backend.name, backend.mode, first_dtype, device)  # refuses a missing device
     text = ""
     if file := config.getoption("known_failures"):
         try:
@@ -98,7 +103,7 @@ def _read_options(config: pytest.Config) -> Kit:
         except (OSError, ValueError) as error:
             raise UserError(f"--known-failures {file} cannot be read: {error}") from None
     patterns = [line.partition("#")[0].strip() for line in text.splitlines()]
-    return Kit(backends, methods, likelihoods, {pattern: [] for pattern in patterns if pattern})
+    return Kit(backends, device, methods, likelihoods, {pattern: [] for pattern in patterns if pattern})
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -135,7 +140,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def _ops(request: pytest.FixtureRequest) -> Ops:
     name, mode, dtype = request.param
-    return load_backend(name, mode, dtype)
+    return load_backend(name, mode, dtype, request.config.stash[KIT].device)
 
 
 @pytest.fixture(scope="module")
