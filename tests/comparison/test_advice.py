@@ -137,7 +137,7 @@ def test_ten_data_sets_recommend_and_nine_do_not() -> None:
         "first, second: no worse than any of 3 methods on 10 data sets; of these first takes the "
         "fewest FLOPs"
     )
-    assert nine.answer == "no advice: 9 data sets, fewer than 10"
+    assert nine.answer == "no advice: there are 9 data sets, and 10 are needed"
     assert nine.methods[2].beaten  # evidence all the same
 
 
@@ -145,7 +145,7 @@ def test_rates_that_were_not_searched_recommend_nothing() -> None:
     every = [records(data, first=0.3, worst=0.9) for data in TABLES]
     assert names(field(*every)) == ["first"]
     printed = field(*every, rates="as printed")
-    assert (names(printed), printed.answer) == ([], "no advice: rates were not searched")
+    assert (names(printed), printed.answer) == ([], "no advice: learning rates were not searched")
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_variant_that_gives_the_target_away_is_no_case(monkeypatch: pytest.Mon
     monkeypatch.setattr("svgpbench.comparison.cases.collected_in", lambda *_, **__: ([both], []))
     cases, notes = cases_in(Path())
     assert [case.data for case in cases] == ["magic"]
-    assert notes == ["left out, since an input gives the target away: magic:row-number"]
+    assert notes == ["left out, because an input gives the target away: magic:row-number"]
 
 
 def test_a_method_is_taken_at_its_best_rates_where_these_were_searched() -> None:
@@ -249,7 +249,7 @@ def test_where_half_is_open_nothing_is_recommended() -> None:
     assert names(field(*every[:6], *open_ones[6:])) == ["a"]
     half = field(*every[:5], *open_ones[5:])
     assert half.answer == (
-        "no advice: no method is no worse than each other on more than half of the data sets"
+        "no advice: no method is no worse than every other on more than half of the data sets"
     )
 
 
@@ -299,11 +299,14 @@ def test_the_answer_is_three_lines_with_the_methods_that_ten_data_sets_support()
     other = field(records("airfoil", a=0.3, b=0.9), rates="as printed")
     assert answer_lines(Advice(GAUSSIAN, "nlpd", (several, other), (), (), ())) == (
         ("method", "a, b, d and 1 more (gaussian, by NLPD)"),
-        ("data", "gaussian, N = 1000, D = 8; the near records have N = 90"),
+        ("data", "gaussian, N = 1000, D = 8; records near it have N = 90"),
         ("evidence", "250 records of 10 data sets; comparable rates in 1 of 1 experiment"),
     )
     nothing = answer_lines(Advice(GAUSSIAN, "nlpd", (other,), (), (), ()))
-    assert nothing[0] == ("method", "no advice: 2 of 2 methods are known to have converged")
+    assert nothing[0] == (
+        "method",
+        "no advice: 2 of 2 methods, counted per experiment, are known to have converged",
+    )
     assert "comparable rates in 0 of 1 experiment" in nothing[2][1]
 
 
@@ -338,8 +341,8 @@ def test_a_plan_recommends_from_ten_data_sets_on_and_where_rates_were_searched()
         return TimedField("plan", "gaussian", searched, cases, targets, methods, 1.0)
 
     assert plan(10, True).answer == "a: no later than any of 2 methods on 10 data sets"
-    assert plan(9, True).answer == "no advice: 9 data sets, fewer than 10"
-    assert plan(10, False).answer == "no advice: rates were not searched"
+    assert plan(9, True).answer == "no advice: there are 9 data sets, and 10 are needed"
+    assert plan(10, False).answer == "no advice: learning rates were not searched"
 
 
 def case_of(data: str) -> Case:
@@ -362,7 +365,7 @@ def test_the_table_has_ten_rows_at_most_and_says_what_an_answer_costs() -> None:
     assert len(rows) == 10
     assert "first: no worse than any of 2 methods on 10 data sets" in rows[0]
     assert "first: " in rows[0].split("|")[6] and "FLOPs" in rows[0].split("|")[6]
-    assert "**no advice**: rates were not searched" in rows[1]
+    assert "**no advice**: learning rates were not searched" in rows[1]
     assert "2 more rows are left out" in text
     assert text.count("What would be needed") == 1 and "### " not in text
     assert "### by-hand, gaussian" in advice_as_markdown(advice, evidence=True)
@@ -386,7 +389,7 @@ def test_a_table_of_ones_own_is_answered_by_records_of_its_size(
     assert exit_code(["advise", *asked]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[:3]] == ["method", "data", "evidence"]
-    assert "no advice" in lines[0] and "gaussian, N = 100, D = 1; the near" in lines[1]
+    assert "no advice" in lines[0] and "gaussian, N = 100, D = 1; records near it" in lines[1]
     assert "70 records of 1 data set; comparable rates in 0 of 1 experiment" in lines[2]
     assert lines[3] == "" and lines[-1] == f"next: svgpbench advise {shlex.join(asked)} --evidence"
     assert not any(re.search(r"\*\*|^#", line) for line in lines)
@@ -399,7 +402,8 @@ def test_a_table_of_ones_own_is_answered_by_records_of_its_size(
     printed = capsys.readouterr().out
     assert printed.startswith("## Gaussian, N = 100, D = 1\n\n- method: no advice")
     assert (
-        "| gaussian | 90 | 10 |" in printed and "**no advice**: rates were not searched" in printed
+        "| gaussian | 90 | 10 |" in printed
+        and "**no advice**: learning rates were not searched" in printed
     )
     assert "###" not in printed
     assert exit_code(["advise", *asked, "--json"]) == 0
@@ -418,7 +422,7 @@ def test_where_no_record_is_near_there_is_no_evidence_and_no_ranking(
 ) -> None:
     assert exit_code(["advise", *asked, "--results", str(results)]) == 0
     printed = capsys.readouterr().out
-    assert "No evidence" in printed and "judged by" not in printed
+    assert "No evidence" in printed and "unsettled or failed" not in printed
     assert "no records here are near" in printed.splitlines()[2]
     here = "The nearest: kobe2021-fig4.2, thesis-sinusoid (N = 90" in " ".join(printed.split())
     assert here == ("100000" in asked)

@@ -1,4 +1,4 @@
-"""The claims' predicates once more, from docs/claims.md and the committed files alone, without the package.
+"""The claims' predicates once more, from docs/claims.md, docs/claim-rules.md and the committed files alone.
 
 `grade_part` grades a part of a claim that rests on records: its grade, and the outcome of each case with its
 value and interval. `Rules` turns single rules to their opposite, so that a test can show that each matters.

@@ -26,7 +26,7 @@ THETA = {
 
 
 class Rules(NamedTuple):
-    """Each rule as docs/claims.md has it; False is its opposite."""
+    """Each rule as docs/claims.md and docs/claim-rules.md have it; False is its opposite."""
 
     corrected: bool = True  # the variance of a mean over splits has n_test/n_train in it
     rows_covered: bool = True  # a region per row counts `training.rows`

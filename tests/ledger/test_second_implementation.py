@@ -1,6 +1,6 @@
 """Two implementations of the claims' statistics agree on the committed records, and each rule matters.
 
-The second one reads docs/claims.md and the committed files, and imports nothing of the package.
+The second one reads docs/claims.md, docs/claim-rules.md and the committed files, and nothing of the package.
 """
 
 from __future__ import annotations

@@ -46,12 +46,12 @@ HOLDS: Final = {Outcome.better, Outcome.equal, Outcome.no_worse}
 def rule(factor: float) -> str:
     """Return the text on how near cases are found and when a method is recommended."""
     return (
-        "a case is near where it has the likelihood, and N (rows to train on), D and M that are each within "
-        f"a factor of {factor:g} of those asked for. A method is recommended where the experiment searched "
-        "rates for all methods alike or they need none, where its runs have converged and are stable, and "
-        "where it is no worse than each other such method on more than half of at least "
-        f"{LEAST_DATA} data sets and worse on none (95 % interval of the paired difference). Variants and "
-        "outputs of a table count as one data set"
+        "A record is near if it has the same likelihood and its N (training rows), D and M are each within a "
+        f"factor of {factor:g} of yours. A method is recommended on three conditions. Its experiment "
+        "searched the learning rates of all methods alike, or they need none. Its runs have converged and "
+        f"are stable. Of at least {LEAST_DATA} data sets it is no worse than every other such method on more "
+        "than half, and worse on none (95 % interval of the paired difference). Variants and outputs of a "
+        "table count as one data set"
     )
 
 

@@ -28,7 +28,12 @@ MOST_METHODS: Final = 12
 MOST_NAMES: Final = 3
 SEARCHES: Final = 6
 """Pairs of rates that a search tries, as in the shipped plan of `svgpbench learn`."""
-HEADER: Final = ("likelihood", "N", "M", "judged by", "the records support", "cost", "what fails")
+HEADER: Final = ("likelihood", "N", "M", "score", "advice", "training cost", "unsettled or failed")
+NEEDED: Final = (
+    'What would be needed is an experiment file with `rates = "searched"` (`svgpbench run FILE.toml`, then '
+    "`svgpbench advise --experiment FILE.toml`) or a plan (`svgpbench learn --plan FILE.toml`). Hours are "
+    "those of one core, by the recorded times:"
+)
 
 
 class AnswerRow(NamedTuple):
@@ -62,7 +67,9 @@ def answer_lines(advice: Advice) -> tuple[tuple[str, str], ...]:
     timed = [field for field in advice.timed if field in advising or not advice.fields]
     sizes = [case.n for field in fields for case in field.cases]
     sizes += [case.n for field in timed for case in field.cases]
-    data = advice.question.text + (f"; the near records have N = {_span(sizes)}" if sizes else "")
+    asked = advice.question
+    records = "records near it" if asked.n or asked.dimensions or asked.inducing else "the records"
+    data = asked.text + (f"; {records} have N = {_span(sizes)}" if sizes else "")
     return (
         ("method", _recommended(advising) or f"no advice{_converged(fields)}"),
         ("data", data),
@@ -89,7 +96,8 @@ def _converged(fields: Sequence[ExperimentField]) -> str:
     """Return how many methods have converged and are stable, empty without experiments."""
     tried = sum(field.tried for field in fields)
     known = tried - sum(len({run.method for run in field.unsettled}) for field in fields)
-    return f": {known} of {tried} methods are known to have converged" if fields else ""
+    text = f": {known} of {tried} methods, counted per experiment, are known to have converged"
+    return text if fields else ""
 
 
 def _extent(fields: Sequence[ExperimentField], timed: Sequence[TimedField]) -> str:
@@ -138,14 +146,12 @@ def advice_parts(advice: Advice, evidence: bool = False) -> list[str | Table]:
         parts.append(Table(columns(HEADER), [row.cells for row in rows[:MOST_ROWS]]))
         needed = [row.needed for row in rows[:MOST_ROWS] if row.needed]
         if needed:
-            parts += ["What would be needed:", "\n".join(f"- {line}" for line in needed)]
+            parts += [NEEDED, "\n".join(f"- {line}" for line in needed)]
     else:
         parts.append(_no_evidence(advice))
     notes = [rule(advice.question.within), *advice.notes]
     if len(rows) > MOST_ROWS:
         notes.append(f"{len(rows) - MOST_ROWS} more rows are left out: name a --likelihood")
-    if rows and not evidence:
-        notes.append("`--evidence` has the comparison of each experiment, `--json` every number")
     if evidence:
         parts += [part for field in advice.timed for part in _timed(field)]
         parts += [part for field in advice.fields for part in _field(field)]
@@ -199,21 +205,19 @@ def _no_advice(fields: Sequence[ExperimentField]) -> str:
     if len(fields) == 1 or len(experiments.get(NOT_SEARCHED, ())) == len(fields):
         return f"**no advice**: {next(iter(experiments))}"
     reasons = [
-        f"{reason} in {len(names)} of {len(fields)} experiments"
+        f"in {len(names)} {reason}"
         if reason == NOT_SEARCHED
-        else f"{reason} ({', '.join(names)})"
+        else f"in {len(names)} ({', '.join(names)}) {reason}"
         for reason, names in experiments.items()
     ]
-    return f"**no advice**: {'; '.join(reasons)}"
+    return f"**no advice**: of {len(fields)} experiments, {'; '.join(reasons)}"
 
 
 def _cost(fields: Sequence[ExperimentField]) -> str:
     """Return the cost of the cheapest recommended method, or else the median and largest time of a run."""
     if fields[0].recommended:
         cheapest = fields[0].cheapest or fields[0].recommended[0]
-        return (
-            f"{cheapest.method}: {scaled(cheapest.flops)} FLOPs, {scaled(cheapest.seconds)} s a run"
-        )
+        return f"{cheapest.method}: {scaled(cheapest.flops)} FLOPs, {scaled(cheapest.seconds)} s per run"
     seconds = [
         float(x)
         for field in fields
@@ -223,7 +227,7 @@ def _cost(fields: Sequence[ExperimentField]) -> str:
     ]
     if not seconds:
         return "–"
-    return f"{median(seconds):.2g} s a run, at most {max(seconds):.0f} s"
+    return f"median {median(seconds):.2g} s per run, at most {max(seconds):.0f} s"
 
 
 def _fails(fields: Sequence[ExperimentField]) -> str:
@@ -252,13 +256,12 @@ def _to_decide(likelihood: str, fields: Sequence[ExperimentField]) -> str:
     what = (
         f"{count(missing, 'more data set')} with converged runs"
         if searched
-        else f'{LEAST_DATA} data sets, {SEARCHES} pairs of rates each, and `rates = "searched"`'
+        else f"{LEAST_DATA} data sets with {SEARCHES} pairs of rates each"
     )
-    longer = ", longer where runs have not converged" if best.unsettled else ""
+    longer = ", longer if runs have not converged" if best.unsettled else ""
     return (
-        f"{likelihood}, at the end of training: a file of your own such as {best.experiment} with {what}: "
-        "`svgpbench run FILE.toml`, then `svgpbench advise --experiment FILE.toml`; "
-        f"about {_hours(hours)} of one core by its recorded times{longer}"
+        f"{likelihood}, at the end of training: {what}, in an experiment like {best.experiment}; "
+        f"about {_hours(hours)}{longer}"
     )
 
 
@@ -271,7 +274,7 @@ def _row_by_time(field: TimedField) -> AnswerRow:
     targets = ", ".join(f"{target:g}" for target in dict.fromkeys(field.targets.values()))
     answer = field.answer if field.recommended else f"**{field.answer[:9]}**{field.answer[9:]}"
     if len(field.targets) == 1 and not field.recommended:
-        answer += f" (there {_fastest(field)})"
+        answer += f" (on it: {_fastest(field)})"
     late = [
         timed.contestant
         for timed in field.methods
@@ -283,17 +286,16 @@ def _row_by_time(field: TimedField) -> AnswerRow:
         _span([size for case in field.cases for size in case.inducing]),
         f"seconds to an NLPD of {targets}",
         answer,
-        f"{field.hours * 60:.0f} min a problem, search and all methods",
-        f"not there in time: {_few(late)}" if late else "–",
+        f"{field.hours * 60:.0f} min per problem, for all methods with their search of rates",
+        f"did not reach it in time: {_few(late)}" if late else "–",
     )
     missing = LEAST_DATA - field.sources
     if field.recommended or missing <= 0:
         return AnswerRow(cells)
-    hours = field.hours * missing
+    plan = "the default plan" if field.plan == "plan" else f"the plan {field.plan}"
     needed = (
-        f"{field.likelihood}, by time: a plan with {count(missing, 'more problem')}, "
-        f"`svgpbench learn --plan FILE.toml`; about {_hours(hours)} of one core by the recorded times of the "
-        f"plan `{field.plan}`"
+        f"{field.likelihood}, seconds to an NLPD of {targets}: {count(missing, 'more problem')} like those "
+        f"of {plan}; about {_hours(field.hours * missing)}"
     )
     return AnswerRow(cells, needed)
 
@@ -303,7 +305,7 @@ def _fastest(field: TimedField) -> str:
     (problem,) = field.targets
     times = [(timed.contestant, timed.typical(problem)) for timed in field.methods]
     texts = [f"{name} {seconds:.3g} s" for name, seconds in times if math.isfinite(seconds)]
-    return ", ".join(texts[:MOST_NAMES]) or "no method got to it"
+    return ", ".join(texts[:MOST_NAMES]) or "no method reached it"
 
 
 def _field(field: ExperimentField) -> Iterator[str | Table]:
@@ -415,5 +417,5 @@ def _few(names: Sequence[str]) -> str:
 
 def _hours(hours: float) -> str:
     if hours < 0.1:
-        return "0.1 hours or less"
-    return f"{hours:.2g} hours" if hours < 10 else f"{hours:.0f} hours"
+        return "0.1 core hours or less"
+    return f"{hours:.2g} core hours" if hours < 10 else f"{hours:.0f} core hours"

@@ -24,7 +24,7 @@ from svgpbench_datasets import DataError
 LEAST_DATA: Final = 10
 """Fewest data sets for a recommendation."""
 
-NOT_SEARCHED: Final = "rates were not searched"
+NOT_SEARCHED: Final = "learning rates were not searched"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Question:
         """The question as text, such as `gaussian, N = 1000, D = 8`."""
         sizes = (("N", self.n), ("D", self.dimensions), ("M", self.inducing))
         listed = [f"{name} = {size}" for name, size in sizes if size is not None]
-        return ", ".join([" or ".join(self.likelihoods) or "any likelihood", *listed])
+        return ", ".join([" or ".join(self.likelihoods) or "all likelihoods", *listed])
 
     def to_json(self) -> dict[str, Any]:
         """Return the question for JSON."""
@@ -109,7 +109,7 @@ def cases_in(results: Path) -> tuple[list[Case], list[str]]:
     cases = [case for collected in every for case in _cases_of(collected)]
     leaking = dict.fromkeys(case.data for case in cases if leaks(case))
     if leaking:
-        notes.append(f"left out, since an input gives the target away: {', '.join(leaking)}")
+        notes.append(f"left out, because an input gives the target away: {', '.join(leaking)}")
     return [case for case in cases if not leaks(case)], notes
 
 
@@ -173,10 +173,11 @@ def why_no_advice(
     if too_few_methods:
         reasons.append(too_few_methods)
     elif sources < LEAST_DATA:
-        reasons.append(f"{count(sources, 'data set')}, fewer than {LEAST_DATA}")
+        there = f"there {'is' if sources == 1 else 'are'} {count(sources, 'data set')}"
+        reasons.append(f"{there}, and {LEAST_DATA} are needed")
     elif always:
         reasons.append(
-            f"no method is no {always} than each other on more than half of the data sets"
+            f"no method is no {always} than every other on more than half of the data sets"
         )
     return tuple(reasons)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
 import pytest
 
 from svgpbench.papers import Claim, load_paper
 from svgpbench.papers.cheng2017.algebra import CLAIMS
+from svgpbench.papers.cheng2017.algebra.figure1 import LIKE, posterior
 from svgpbench.papers.evidence.records import Computation, compute
 from svgpbench.papers.predicates.computations import ComputedPart
 
@@ -53,3 +55,10 @@ def test_the_steps_of_the_online_runs_are_far_apart() -> None:
     ratios = of_06[of_06["check"].str.contains("Sec. 4")].set_index(["check", "D"])["residual"]
     assert len(ratios) == 4
     assert ratios.min() > 30
+
+
+def test_figure_1_has_a_small_model_at_the_large_one_s_theta_and_at_its_own() -> None:
+    same, own = (posterior(0, "small coupled", theta)[0] for theta in ("same theta", "own theta"))
+    assert np.max(np.abs(same - own)) > 0.01
+    for theta in ("same theta", "own theta"):
+        assert posterior(0, LIKE, theta)[0] == pytest.approx(posterior(0, LIKE, "same theta")[0])

@@ -103,7 +103,9 @@ def _read_options(config: pytest.Config) -> Kit:
         except (OSError, ValueError) as error:
             raise UserError(f"--known-failures {file} cannot be read: {error}") from None
     patterns = [line.partition("#")[0].strip() for line in text.splitlines()]
-    return Kit(backends, device, methods, likelihoods, {pattern: [] for pattern in patterns if pattern})
+    return Kit(
+        backends, device, methods, likelihoods, {pattern: [] for pattern in patterns if pattern}
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
