@@ -1,4 +1,7 @@
-"""Skips are counted and held to `skips.toml`: one that is not listed, or not due here, fails the session."""
+"""Skips are counted and held to `skips.toml`: one that is not listed, or not due here, fails the session.
+
+A test that fails because a framework is not installed is skipped.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ import shutil
 import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from svgpbench.benchmarks.timing.peers import peer_python
-from svgpbench.plugins import framework_missing
+from svgpbench.plugins import framework_missing, frameworks
 from svgpbench.runs.cores import usable_cores
 
 Found = re.Match[str]
@@ -58,6 +61,15 @@ CONDITIONS: dict[str, Callable[[Found], bool]] = {
 """When a listed reason may be given, asked of the session and not of the test that gives it."""
 
 
+def framework_that_failed(error: BaseException) -> str | None:
+    """The message of the missing framework that an error speaks of, or None."""
+    for backend, framework in frameworks().items():
+        missing = framework_missing(backend)
+        if missing and (missing in str(error) or getattr(error, "name", "") == framework.module):
+            return missing
+    return None
+
+
 @dataclass(frozen=True)
 class Listed:
     """A reason, as a pattern of all its text, and the condition under which it is due."""
@@ -82,6 +94,15 @@ class SkipsAreListed:
     def __init__(self, listed: list[Listed]) -> None:
         self.listed = listed
         self.found: dict[str, dict[str, None]] = defaultdict(dict)  # reason → node ids, once each
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Iterator[None]:
+        report = yield
+        if report.failed and (missing := framework_that_failed(call.excinfo.value)):
+            report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Skipped: {missing}")
+        return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.skipped and not hasattr(report, "wasxfail"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import listed_skips
 import pytest
 from listed_skips import CONDITIONS, Listed, read_listed
 
@@ -99,6 +100,30 @@ def test_a_failing_session_keeps_its_own_exit_code(pytester: pytest.Pytester) ->
     pytester.makepyfile(test_three="def test_fails(): assert False")
     assert run(pytester, "not today").ret == pytest.ExitCode.TESTS_FAILED
     assert run(pytester, "not today", "-k", "nothing").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+@WITH_AND_WITHOUT_WORKERS
+def test_a_test_that_fails_for_a_missing_framework_is_skipped(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+) -> None:
+    needs = "backend 'torch' is missing"
+    planted = (
+        f"listed_skips.framework_missing = lambda name: {needs!r} if name == 'torch' else None"
+    )
+    pytester.makeconftest(f"{CONFTEST}\nimport listed_skips\n{planted}\n")
+    pytester.makepyfile(
+        "import pytest\n"
+        "def test_message(): raise ValueError(\"error: backend 'torch' is missing\")\n"
+        "def test_import(): raise ModuleNotFoundError('gone', name='torch')\n"
+        "@pytest.fixture\ndef broken(): raise ModuleNotFoundError('gone', name='torch')\n"
+        "def test_setup(broken): pass\n"
+        "def test_other(): raise ModuleNotFoundError('gone', name='jax')\n"
+        "def test_wrong(): assert 1 == 2\n"
+    )
+    monkeypatch.setattr(listed_skips, "framework_missing", listed_skips.framework_missing)
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", *workers)
+    result.assert_outcomes(skipped=3, failed=2)
+    result.stdout.fnmatch_lines([f"    3  {needs}"])
 
 
 def test_every_row_of_the_list_has_a_condition_that_is_known() -> None:

@@ -31,7 +31,7 @@ COMMANDS: dict[str, tuple[str | Path, ...]] = {
     "doctor": ("doctor",),
     "fetch": ("fetch", "--all", "--dry-run"),
     "data show": ("data", "show", "airfoil"),
-    "data audit": ("data", "audit", "airfoil", "sonar:row-number"),
+    "data audit": ("data", "audit", "airfoil", "concrete", "pima"),
     "data split": ("data", "split", "airfoil"),
     "cost": ("cost", "t-svgp", "--exponents", "--peak-flops", "1e11", "--bandwidth", "1e10"),
     "table": ("table", *OF_FIG3, "--preset", "paper"),

@@ -48,7 +48,7 @@ def test_toml_that_is_deep_or_has_long_numbers(tmp_path: Path, line: str, said: 
 def test_a_path_that_no_file_can_have() -> None:
     with pytest.raises(UserError, match="cannot be read: embedded null byte"):
         load_experiment("own\x00.toml")
-    with pytest.raises(UserError, match="no file can have a name so long: xxx"):
+    with pytest.raises(UserError, match=r"no file (can have a name so long: )?xxx"):
         command("data", "show", f"{'x' * 3000}.csv", "--target", "y")
 
 

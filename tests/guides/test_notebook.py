@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import nbformat
+import pytest
 from nbclient import NotebookClient
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "first-fit.ipynb"
@@ -26,8 +27,10 @@ def test_every_cell_runs_and_the_committed_outputs_are_its(tmp_path: Path) -> No
     posterior = "<Posterior sgpr, gaussian, matern52, n=331, D=10, M=30, ELBO "
     for text in (shown, printed):
         assert text[1].startswith(posterior)
-    assert float(printed[1].removeprefix(posterior).split(">")[0].split(",")[0]) == float(
-        shown[1].removeprefix(posterior).split(">")[0].split(",")[0]
+    ours, theirs = (
+        float(text[1].removeprefix(posterior).split(">")[0].split(",")[0])
+        for text in (printed, shown)
     )
+    assert ours == pytest.approx(theirs, rel=5e-4)  # L-BFGS stops elsewhere with another NumPy
     images = [o.data for cell in notebook.cells for o in cell.get("outputs", []) if "data" in o]
     assert sum("image/png" in data for data in images) == 2

@@ -70,7 +70,7 @@ def fault(old: str, new: str, function: str = "Sum.of") -> Fault:
         (fault("return a + b", "return a - b"), "killed", "tests/test_sum.py::test_sum"),
         (fault("return b + a", "return b - a"), "survived", ""),
         (fault("return a + b", "while True: pass"), "killed", "timeout"),
-        (fault("a: int, b: int", "a, b: unknown"), "broken", "name 'unknown' is not defined"),
+        (fault("a: int, b: int", "a, b=unknown"), "broken", "name 'unknown' is not defined"),
         (fault("return a * b", "return a"), "stale", "stands 0 times in Sum.of"),
         (fault("return", "raise"), "stale", "stands 2 times in Sum.of"),
         (fault("return a + b", "return a", "Product.of"), "stale", "Product.of is defined 0 times"),

@@ -18,7 +18,7 @@ from svgpbench.papers.grading import Judged, is_computed, judge
 
 DECIDED = Path(__file__).parent / "decided.toml"
 ROUNDING = 1e-7
-"""Residuals below it are of rounding, and no figure is held against them."""
+"""Residuals below it are of rounding, and no figure is held against them; others may move by it."""
 
 
 def computed_claims() -> Iterator[tuple[Paper, Claim]]:
@@ -56,7 +56,8 @@ def test_a_computed_claim_comes_out_as_it_was_read(claim_id: str, tmp_path: Path
     }
     for says, (_, *figure) in known.items():
         if figure:
-            assert float(found[says][1]) == pytest.approx(float(figure[0]), rel=2e-2), says
+            value = float(found[says][1])
+            assert value == pytest.approx(float(figure[0]), rel=2e-2, abs=ROUNDING), says
 
 
 def write() -> None:
