@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from declared import declared, write_registry
 
 BLOCK, COLUMNS = 10_000, 20
@@ -72,6 +73,7 @@ def measured(folder: Path) -> list[int]:
     return [int(number) for number in json.loads(done.stdout)]
 
 
+@pytest.mark.long
 def test_no_second_copy_is_held_from_the_text_to_minibatches(tmp_path: Path) -> None:
     declare(tmp_path / "small", 10)
     declare(tmp_path / "large", 50)

@@ -17,6 +17,7 @@ def texts(notebook: nbformat.NotebookNode) -> list[str]:
     return [output.data["text/plain"] for output in outputs if "data" in output]
 
 
+@pytest.mark.long
 def test_every_cell_runs_and_the_committed_outputs_are_its(tmp_path: Path) -> None:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     shown = texts(notebook)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 GAMMA, BETA, BATCH, DIMENSIONS, SUBSET = 16384, 128, 1024, 20, 1024
 
 STEP = f"""
@@ -39,6 +41,7 @@ print(peak_memory_bytes())
 """
 
 
+@pytest.mark.long
 def test_a_step_of_16384_mean_points_stays_far_below_their_square() -> None:
     """All of K_γ would be 2 GiB; cost and memory are linear in |γ|."""
     done = subprocess.run(

@@ -238,6 +238,7 @@ def test_a_real_cell_gives_the_bits_that_it_gives_here(client: Client, tmp_path:
     assert there.data == here.data
 
 
+@pytest.mark.long
 def test_cores_are_claimed_between_cells_and_all_of_them_for_one_that_measures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,6 +150,7 @@ def small_run() -> SpeedReport:
     return report
 
 
+@pytest.mark.long
 def test_the_floor_is_below_every_measured_time(small_run: SpeedReport) -> None:
     assert set(small_run.rates) == {"tiny", "reg-M100"}
     assert all(set(found) == {BLAS, "numpy"} for found in small_run.rates.values())

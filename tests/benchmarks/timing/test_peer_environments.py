@@ -71,6 +71,7 @@ def little_peer(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.syspath_prepend(str(site))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("little_peer")
 def test_a_candidate_is_timed_beside_the_release_in_an_environment_of_its_own(
     tmp_path: Path, index: Path
@@ -163,6 +164,7 @@ def test_a_python_given_for_no_peer_in_particular_serves_those_that_it_has() -> 
     assert {n: where.python for n, where in found.items()} == {"standard": Path(sys.executable)}
 
 
+@pytest.mark.long
 def test_an_environment_keeps_to_the_versions_of_its_constraints(
     index: Path, tmp_path: Path
 ) -> None:
