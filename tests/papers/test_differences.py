@@ -10,7 +10,7 @@ import pytest
 from planted_frames import around, planted, reversed_around, together
 from scipy import stats
 
-from svgpbench.stats.differences import Sample, interval_outcome, units_that_decide
+from svgpbench.stats.differences import Sample, interval_outcome, sampled, units_that_decide
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.pairs import compare
 
@@ -75,6 +75,8 @@ def test_random_splits_of_several_seeds_are_units_of_their_own() -> None:
     random = folds.assign(split_seed=folds["fold"], fold=0)
     assert of_one(random) == of_one(folds)
     assert of_one(random).value == pytest.approx(delta.mean())
+    values = random[random["method"] == "B"].set_index(["split_seed", "fold", "seed"])["nlpd"]
+    assert sampled(values, 0.25, "test").values.tolist() == FOLDS
 
 
 def test_the_bound_of_a_part_of_the_rows_has_the_region_of_that_part() -> None:

@@ -247,6 +247,9 @@ def test_one_run_that_falls_back_is_enough_and_a_rise_is_that_of_most_runs() -> 
     last = (frame["method"] == "B") & (frame["fold"] == 4)
     frame.loc[last, "bound_rise"] = 9.0
     assert judged(frame, "ordering", **keys).grade == YES
+    most = (frame["method"] == "B") & (frame["fold"] >= 2)
+    rising = frame.assign(bound_rise=frame["bound_rise"].mask(most, 9.0))
+    assert judged(rising, "ordering", **keys).grade == OPEN
     frame.loc[last, "bound_fall"] = 9.0
     assert judged(frame, "ordering", **keys).grade == OPEN
 

@@ -47,6 +47,12 @@ def test_labels_come_back_as_they_were() -> None:
     assert two.predict(X).dtype == bool
 
 
+def test_there_are_no_more_inducing_inputs_than_distinct_rows() -> None:
+    X, y = (np.repeat(np.asarray(x)[:10], 2, axis=0) for x in regression())
+    model = SVGPRegressor(inducing=15, training=QUICK).fit(X, y)
+    assert model.posterior_.theta.inducing.shape[0] == 10
+
+
 def test_it_goes_into_pipelines_and_searches() -> None:
     X, y = regression()
     pipeline = make_pipeline(StandardScaler(), SVGPRegressor(inducing=10, training=QUICK))
