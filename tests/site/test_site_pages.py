@@ -162,7 +162,7 @@ def test_an_entry_says_what_is_smaller_than_in_the_paper(made: Made) -> None:
 
 def test_errata_and_conditions_stand_apart_with_their_outcome(made: Made) -> None:
     text = entry(made, "adam2021-91")
-    assert "Where the print errs n/b is missing the print errs here holds" in text
+    assert "Where the paper errs n/b is missing the print errs here holds" in text
     assert (
         "1 condition beside the claim at another rate fails +1.5 [+1.25, +1.75]; on this split"
         in text
@@ -178,7 +178,7 @@ def test_a_response_of_the_authors_is_printed_and_otherwise_asked_for(made: Made
 
 
 RULE_NAMES = (
-    *("core-parts-vote", "errata", "conditions", "non-inferiority", "practical-equivalence"),
+    *("core-parts-decide", "errata", "conditions", "non-inferiority", "practical-equivalence"),
     *("three-tolerances-of-convergence", "censored-twice-says-nothing", "chaos", "exact-claims"),
     *("a-region-is-of-the-rows-that-the-bound-covers", "numbers-printed-of-other-data", "times"),
     *("a-data-set-that-no-method-learns", "a-run-that-has-not-converged", "regions", "dispute"),

@@ -252,7 +252,7 @@ def _entry(paper: Paper, judged: Judged, results: Path) -> Iterator[Table | str]
         for part in judged.parts_of_role("condition")
     ]
     if conditions:
-        yield _first_rows(conditions, 3, "conditions tried beside the claim, which do not vote")
+        yield _first_rows(conditions, 3, "conditions tried beside the claim, which do not count")
     commands = [*judged.commands, f"svgpbench claims {claim.id} --results {results}"]
     records = f", {len(judged.records)} records" if judged.records else ""
     yield "\n  ".join([f"run it again{records}", *commands])

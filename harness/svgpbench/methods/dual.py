@@ -88,7 +88,7 @@ class DualPosterior(BoundedMethod[DualState, FactorisedDual]):
 
 @dataclass(frozen=True)
 class DualSVGP(DualPosterior):
-    """t-SVGP.
+    """t-SVGP: q(u) by its dual parameters, which an E-step moves without autodiff.
 
     Options: `tying`, what the M-step holds fixed while θ moves (see `tying.py`); `residual_variance`, of
     which bound (see `residual_variance.py`).

@@ -14,11 +14,11 @@ class Grade(StrEnum):
     """Grade of a claim or of a part; always computed from the evidence."""
 
     holds = "holds"
-    corrected = "holds, corrected"  # once a stated error of the print is corrected
+    corrected = "holds, corrected"  # after an error in the paper is corrected
     direction = "direction only"  # the sign is as claimed, the size is not
     mixed = "mixed"  # true in some of the cases that the claim covers, false in others
     fails = "fails"
-    open = "open"  # the data cannot tell
+    open = "open"  # the runs cannot decide
     not_testable = "not testable here"  # data or sizes of the claim are unavailable
     not_run = "not run"
 

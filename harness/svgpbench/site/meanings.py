@@ -17,22 +17,22 @@ from svgpbench.stats.pairs import UNLEARNED
 from svgpbench.stats.rules import RULES
 
 GRADES: Final[Mapping[Grade, str]] = {
-    Grade.holds: "the core test passes at the claim’s own settings",
-    Grade.corrected: "it passes once a stated error of the print is mended; the finding names the correction",
+    Grade.holds: "the core tests pass",
+    Grade.corrected: "the core tests pass after an error in the paper is corrected; the finding names the correction",
     Grade.direction: "the sign is as claimed, the size is not",
     Grade.mixed: "true in some of the claim’s cases, false in others; the finding says in which",
-    Grade.fails: "the core test fails",
-    Grade.open: "the data cannot tell; the finding says what would",
-    Grade.not_testable: "the claim’s data or size cannot be had",
+    Grade.fails: "the core tests fail",
+    Grade.open: "the runs cannot decide; the finding says what is missing",
+    Grade.not_testable: "the claim depends on data or sizes that are not available",
     Grade.not_run: "records are missing; the command that makes them stands with the claim",
 }
 
 FIDELITIES: Final[Mapping[Fidelity, str]] = {
     Fidelity.algebra: "identities, or counts of operations, computed afresh; no training is involved",
     Fidelity.printed: "data, sizes and settings are those that the paper prints",
-    Fidelity.authors: "settings are those of the authors’ public code, where it differs from the print",
+    Fidelity.authors: "settings are those of the authors’ public code, where they differ from the paper’s",
     Fidelity.scaled: "the same data, with smaller sizes or fewer steps; the claim says which, in numbers",
-    Fidelity.stand_in: "other data stand in for data that cannot be had",
+    Fidelity.stand_in: "other data stand in for data that are not available",
 }
 
 KINDS: Final[Mapping[Kind, str]] = {
