@@ -18,7 +18,7 @@ from svgpbench.stats.rules import RULES
 
 GRADES: Final[Mapping[Grade, str]] = {
     Grade.holds: "the core tests pass",
-    Grade.corrected: "the core tests pass after an error in the paper is corrected; the finding names the correction",
+    Grade.corrected: "the core tests pass after a correction of the paper, which the finding names",
     Grade.direction: "the sign is as claimed, the size is not",
     Grade.mixed: "true in some of the claim’s cases, false in others; the finding says in which",
     Grade.fails: "the core tests fail",
