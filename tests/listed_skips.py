@@ -12,7 +12,7 @@ import shutil
 import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +62,7 @@ CONDITIONS: dict[str, Callable[[Found], bool]] = {
 
 
 def framework_that_failed(error: BaseException) -> str | None:
-    """The message of the missing framework that an error speaks of, or None."""
+    """Return the message of a missing framework if an error names it, else None."""
     for backend, framework in frameworks().items():
         missing = framework_missing(backend)
         if missing and (missing in str(error) or getattr(error, "name", "") == framework.module):
@@ -98,9 +98,11 @@ class SkipsAreListed:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Iterator[None]:
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
-        if report.failed and (missing := framework_that_failed(call.excinfo.value)):
+        # a strict xfail that passes is a failure without an exception
+        error = call.excinfo.value if report.failed and call.excinfo else None
+        if error and (missing := framework_that_failed(error)):
             report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Skipped: {missing}")
         return report
 

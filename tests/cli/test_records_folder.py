@@ -72,7 +72,7 @@ def test_commands_that_write_records_never_touch_the_committed_ones(
     cli: Cli, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
 ) -> None:
     if missing := next(filter(None, map(framework_missing, ("jax", "torch", "tensorflow"))), None):
-        pytest.skip(missing)  # of which the experiment has cells
+        pytest.skip(missing)  # the experiment runs on all three
     with pytest.raises(StoppedError, match=r"^runs$"):
         cli(*command)
     assert LINE not in capsys.readouterr().err

@@ -422,7 +422,7 @@ def test_where_no_record_is_near_there_is_no_evidence_and_no_ranking(
 ) -> None:
     assert exit_code(["advise", *asked, "--results", str(results)]) == 0
     printed = capsys.readouterr().out
-    assert "No evidence" in printed and "unsettled or failed" not in printed
+    assert "No evidence" in printed and "not converged or failed" not in printed
     assert "no records here are near" in printed.splitlines()[2]
     here = "The nearest: kobe2021-fig4.2, thesis-sinusoid (N = 90" in " ".join(printed.split())
     assert here == ("100000" in asked)

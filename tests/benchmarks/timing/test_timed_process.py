@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from svgpbench.benchmarks.timing.compare import run_speed
 from svgpbench.benchmarks.timing.meter import Load
 from svgpbench.benchmarks.timing.peers.libraries import GPFLOW
 from svgpbench.benchmarks.timing.process import TimedProcess
+from svgpbench.environment import gpu_model
 
 
 def test_a_process_of_a_backend_has_its_threads_from_the_start(
@@ -50,3 +53,20 @@ def test_others_are_metered_from_the_request_to_its_answer(monkeypatch: pytest.M
     # of each second, the process has a quarter and others have a half
     process._meter = SimpleNamespace(read=lambda: (now[0], 0.75 * now[0], 0.25 * now[0]))
     assert process.ask_metered({"do": "round"}) == ({"do": "round"}, Load(4.0, 1.0, 2.0))
+
+
+def test_a_record_names_the_gpu_of_the_timed_processes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho planted GPU, 1.0\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    gpu_model.cache_clear()
+    try:
+        for device, name in (("cuda", "planted GPU, 1.0"), ("cpu", None)):
+            report = run_speed(["tiny"], ["numpy"], ["e_step"], repeats=1, device=device)
+            found = {source: each["gpu"] for source, each in report.environment.items()}
+            assert found == {"parent": name, "numpy": name}
+    finally:
+        gpu_model.cache_clear()
