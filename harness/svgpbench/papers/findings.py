@@ -5,7 +5,7 @@ A placeholder has the `key` of a part and a field: `{nlpd.held} of {nlpd.cases} 
     grade               grade of the part
     value low high      median value, least lower end and largest upper end over the effects
     least most          least and largest value over the effects
-    cases               number of effects that vote
+    cases               number of effects that count
     held failed open    number of effects that support the claim, contradict it or are undecided
     where_held where_failed where_open    names of these effects
     note                note of the part, such as the tolerance at which the grade changes
