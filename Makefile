@@ -1,5 +1,6 @@
 # make demo   the main job: sets everything up, compares the backends, runs it, prints the table and where the figure lies
-# make test   sets everything up and runs the tests
+# make test   sets everything up and runs the tests that are not slow (ten minutes)
+# make slow   runs the slow tests: whole commands, pages, guides, plugins (eight minutes)
 # make mutants   puts each fault of tests/mutants/faults into a copy: which test notices? (an hour; ONLY=batches)
 # make mutants-drawn   200 mutants drawn by a seed; survivors go to tests/mutants/survivors.toml to be read
 # make fuzz   reads 20 000 files made wrong by every parser of files from outside (ten minutes; SEED=1)
@@ -24,7 +25,7 @@ UPGRADE ?=
 CONSTRAINTS ?= constraints.txt
 BIN      = $(VENV)/bin
 
-.PHONY: demo test long ledger frozen figures pages mutants mutants-drawn fuzz chaos overheads sharded lint check bench peers paper lock clean
+.PHONY: demo test slow long ledger frozen figures pages mutants mutants-drawn fuzz chaos overheads sharded lint check bench peers paper lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/svgpbench check --quick
@@ -33,7 +34,10 @@ demo: $(VENV)/.installed
 	$(BIN)/svgpbench plot adam2021-fig3 --preset quick --results $(RESULTS) --out $(RESULTS)/adam2021-fig3.png
 
 test: $(VENV)/.installed
-	$(BIN)/pytest --numprocesses auto --dist loadfile
+	$(BIN)/pytest -m "not long and not slow" --numprocesses auto --dist loadfile
+
+slow: $(VENV)/.installed
+	$(BIN)/pytest -m slow --numprocesses auto --dist loadfile
 
 # what takes minutes by itself: every package that `svgpbench new` writes, the whole check on plugins, kills (ten minutes)
 long: $(VENV)/.installed

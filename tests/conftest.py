@@ -62,13 +62,38 @@ LONG = (
 """Of what `make long` runs: packages that `new` writes, a run whose processes are killed,
 the whole check on plugins, and tests once more beside somebody's package."""
 
+SLOW = (
+    "benchmarks",
+    "checks/test_conformance_kit.py",
+    "cli/test_verify_command.py",
+    "cli/test_without_records.py",
+    "comparison/test_advice.py",
+    "guides",
+    "ledger",
+    "papers/algebra/test_computed_claims_decided.py",
+    "papers/algebra/test_toy_of_adam2021.py",
+    "posterior/test_sklearn.py",
+    "results/test_committed_figure.py",
+    "results/test_committed_records.py",
+    "runs/test_alone.py",
+    "runs/test_dask_runs.py",
+    "runs/test_faults_of_machines.py",
+    "runs/test_long_cells.py",
+    "site",
+    "strangers",
+    "whole_runs/test_other_backends.py",
+)
+"""What `make slow` runs: whole commands, pages, guides and plugins, two fifths of the time."""
+
 
 @pytest.hookimpl(tryfirst=True)  # before marks choose
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
-        if any(item.path.is_relative_to(here / name) for name in LONG):
-            item.add_marker("long")
+        for mark, places in {"long": LONG, "slow": SLOW}.items():
+            if any(item.path.is_relative_to(here / place) for place in places):
+                item.add_marker(mark)
+                break
 
 
 def pytest_configure(config: pytest.Config) -> None:
