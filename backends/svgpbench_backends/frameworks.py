@@ -8,15 +8,10 @@ from typing import Any
 
 from svgpbench.ops import Framework
 
-WHOLE_UP_TO = 2
-"""Number of threads up to which XLA's elementwise loops are not split. Split in two, each half takes as
-long as the whole loop (10 classes, M = 100: an EM iteration takes 50 ms split and 32 ms whole). Products
-keep their threads."""
-
 
 def _jax_environment(device: str, threads: int) -> dict[str, str]:
     # XLA takes the size of its pool from NPROC; for a GPU that pool compiles, and must not be one thread
-    pool = {"NPROC": "1"} if threads <= WHOLE_UP_TO and device == "cpu" else {}
+    pool = {"NPROC": str(threads)} if device == "cpu" else {}
     return pool | {
         "JAX_ENABLE_X64": "1",
         "JAX_PLATFORMS": device,  # "" selects the best platform
@@ -40,6 +35,8 @@ JAX = Framework(
     compilations=lambda jax, functions: sum(
         f._cache_size() for f in functions if hasattr(f, "_cache_size")
     ),
+    # XLA runs LAPACK calls side by side; their threads would compete
+    blas_threads=lambda threads: 1,
     compiles_slowly=True,
 )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -19,6 +21,12 @@ from svgpbench.tree import leaves
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S")
 
+UNROLLED = 32
+"""Number of matrices up to which a batch becomes one LAPACK call per matrix, in one program."""
+
+LEAST_COLUMNS = 128
+"""Number of right-hand sides per thread from which a triangular solve is shared between threads."""
+
 
 class JaxOps:
     """JAX on the CPU or one GPU."""
@@ -32,6 +40,7 @@ class JaxOps:
         if dtype == "float64" and not jax.config.read("jax_enable_x64"):
             raise UserError("backend 'jax' in float64 needs JAX_ENABLE_X64=1 in the environment")
         self.mode, self.dtype, self.device = mode, dtype, device
+        self._threads = _xla_threads()
         try:
             self._device = jax.devices(device)[0]
         except RuntimeError as error:
@@ -100,7 +109,7 @@ class JaxOps:
 
     def cholesky(self, a: Array) -> Array:
         # no symmetrisation: the contract reads the lower triangle only, as LAPACK does
-        return lax.linalg.cholesky(a, symmetrize_input=False)
+        return self._each(lambda x: lax.linalg.cholesky(x, symmetrize_input=False), a)
 
     def solve_triangular(
         self, a: Array, b: Array, *, lower: bool = True, transpose: bool = False
@@ -110,10 +119,33 @@ class JaxOps:
         b = jnp.broadcast_to(b, batch + b.shape[-2:])
         # xᵀaᵀ = bᵀ: the same solve, without copies into LAPACK's layout and back
         aT, bT = jnp.matrix_transpose(a), jnp.matrix_transpose(b)
-        xT = lax.linalg.triangular_solve(
-            aT, bT, left_side=False, lower=not lower, transpose_a=transpose
-        )
-        return jnp.matrix_transpose(xT)
+
+        def solve(aT: Array, bT: Array) -> Array:
+            return lax.linalg.triangular_solve(
+                aT, bT, left_side=False, lower=not lower, transpose_a=transpose
+            )
+
+        parts = min(self._threads, bT.shape[-2] // LEAST_COLUMNS)
+        if self.device != "cpu" or math.prod(batch) > 1 or parts < 2:
+            return jnp.matrix_transpose(self._each(solve, aT, bT))
+        shares = jnp.array_split(bT, parts, axis=-2)
+        return jnp.matrix_transpose(jnp.concatenate([solve(aT, x) for x in shares], axis=-2))
+
+    def _each(self, f: Callable[..., Array], *batches: Array) -> Array:
+        """Apply a LAPACK function to each matrix of batches [..., m, n] by a call of its own, on the CPU.
+
+        The calls run side by side on XLA's threads. jaxlib's call for a batch waits for these threads:
+        four such calls in one program wait for ever (jaxlib 0.10.2, 2 or 4 threads).
+        """
+        batch = batches[0].shape[:-2]
+        if self.device != "cpu" or math.prod(batch) <= 1:
+            return f(*batches)
+        flat = [x.reshape(-1, *x.shape[-2:]) for x in batches]
+        if len(flat[0]) > UNROLLED:
+            result = lax.map(lambda matrices: f(*matrices), flat)
+        else:
+            result = jnp.stack([f(*matrices) for matrices in zip(*flat, strict=True)])
+        return result.reshape(*batch, *result.shape[-2:])
 
     def index_add(self, x: Array, indices: Array, values: Array) -> Array:
         return x.at[..., indices].add(values, unique_indices=True)
@@ -148,3 +180,10 @@ class JaxOps:
     def peak_memory(self) -> int | None:
         stats = self._device.memory_stats() if self.device != "cpu" else None
         return int(stats["peak_bytes_in_use"]) if stats else None
+
+
+def _xla_threads() -> int:
+    """Return the number of threads of XLA's pool on the CPU: NPROC, or that of the cores it may use."""
+    if told := os.environ.get("NPROC"):
+        return int(told)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -58,6 +58,8 @@ class Framework:
     pin: Callable[[Any, int], None] = lambda module, threads: None
     """Function that sets the number of threads of the imported module, before its first operation. By default
     it does nothing: the environment variables of the worker are enough."""
+    blas_threads: Callable[[int], int] = lambda threads: threads
+    """Function from the threads of a worker to those of each BLAS or LAPACK call."""
     device: Callable[[Any], str] = lambda module: "cpu"
     """Function that returns the best device that the imported module finds."""
     compilations: Callable[[Any, Sequence[Callable[..., Any]]], int] = lambda module, functions: 0

@@ -9,9 +9,13 @@ M-step.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+# before SciPy is imported: XLA runs LAPACK calls side by side, and their threads would compete
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import equinox as eqx
 import gpjax as gpx
@@ -64,7 +68,7 @@ KERNELS = {
 
 
 def start(threads: int) -> None:
-    """Enable float64. XLA takes its threads from the cores that the process is pinned to."""
+    """Enable float64. XLA takes the number of its threads from NPROC, which is set."""
     jax.config.update("jax_enable_x64", True)
 
 

@@ -69,7 +69,7 @@ def pin(backend: str, threads: int, cores: Sequence[int]) -> None:
     framework, module = framework_of(backend), load_framework(backend)
     if framework is not None and module is not None:
         framework.pin(module, threads)
-    threadpoolctl.threadpool_limits(limits=threads)
+    threadpoolctl.threadpool_limits(framework.blas_threads(threads) if framework else threads)
 
 
 def compilations(ops: Ops, functions: Sequence[Callable[..., Any]]) -> int:
