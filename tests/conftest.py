@@ -91,9 +91,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         for mark, places in {"long": LONG, "slow": SLOW}.items():
+            if item.get_closest_marker("long"):
+                break
             if any(item.path.is_relative_to(here / place) for place in places):
                 item.add_marker(mark)
-                break
 
 
 def pytest_configure(config: pytest.Config) -> None:
