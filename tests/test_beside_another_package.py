@@ -58,7 +58,7 @@ SENSITIVE = (
 )
 """What runs over all that is installed: the parameters that the package adds, and tests of whole tables."""
 
-ROOMS = ("ops", "methods", "likelihoods", "training", "cells", "cost", "checks", "cli")
+ROOMS = ("ops", "methods", "likelihoods", "training", "experiments", "cost", "checks", "cli")
 
 
 def test_another_package_s_plugins_break_no_test(tmp_path: Path) -> None:

@@ -184,6 +184,6 @@ class JaxOps:
 
 def _xla_threads() -> int:
     """Return the number of threads of XLA's pool on the CPU: NPROC, or that of the cores it may use."""
-    if told := os.environ.get("NPROC"):
-        return int(told)
+    if setting := os.environ.get("NPROC"):
+        return int(setting)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
