@@ -1,6 +1,6 @@
 # make demo   the main job: sets everything up, compares the backends, runs it, prints the table and where the figure lies
 # make test   sets everything up and runs the tests that are not slow (ten minutes)
-# make slow   runs the slow tests: whole commands, pages, guides, plugins (twelve minutes)
+# make slow   runs the slow tests: whole commands, pages, guides, plugins (13 minutes)
 # make mutants   puts each fault of tests/mutants/faults into a copy: which test notices? (an hour; ONLY=batches)
 # make mutants-drawn   200 mutants drawn by a seed; survivors go to tests/mutants/survivors.toml to be read
 # make fuzz   reads 20 000 files made wrong by every parser of files from outside (ten minutes; SEED=1)

@@ -83,7 +83,7 @@ SLOW = (
     "strangers",
     "whole_runs/test_other_backends.py",
 )
-"""What `make slow` runs: whole commands, pages, guides and plugins, two fifths of the time."""
+"""What `make slow` runs: whole commands, pages, guides and plugins, half of the time."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before marks choose

@@ -109,7 +109,7 @@ class JaxOps:
 
     def cholesky(self, a: Array) -> Array:
         # no symmetrisation: the contract reads the lower triangle only, as LAPACK does
-        return self._each(lambda x: lax.linalg.cholesky(x, symmetrize_input=False), a)
+        return self._call_per_matrix(lambda x: lax.linalg.cholesky(x, symmetrize_input=False), a)
 
     def solve_triangular(
         self, a: Array, b: Array, *, lower: bool = True, transpose: bool = False
@@ -127,15 +127,15 @@ class JaxOps:
 
         parts = min(self._threads, bT.shape[-2] // LEAST_COLUMNS)
         if self.device != "cpu" or math.prod(batch) > 1 or parts < 2:
-            return jnp.matrix_transpose(self._each(solve, aT, bT))
+            return jnp.matrix_transpose(self._call_per_matrix(solve, aT, bT))
         shares = jnp.array_split(bT, parts, axis=-2)
         return jnp.matrix_transpose(jnp.concatenate([solve(aT, x) for x in shares], axis=-2))
 
-    def _each(self, f: Callable[..., Array], *batches: Array) -> Array:
-        """Apply a LAPACK function to each matrix of batches [..., m, n] by a call of its own, on the CPU.
+    def _call_per_matrix(self, f: Callable[..., Array], *batches: Array) -> Array:
+        """Apply a LAPACK function to batches [..., m, n] of matrices; on the CPU, by one call per matrix.
 
-        The calls run side by side on XLA's threads. jaxlib's call for a batch waits for these threads:
-        four such calls in one program wait for ever (jaxlib 0.10.2, 2 or 4 threads).
+        XLA runs these calls on its threads at the same time. With 2 or 4 threads, a program that has four
+        of jaxlib 0.10.2's own calls for a batch does not end.
         """
         batch = batches[0].shape[:-2]
         if self.device != "cpu" or math.prod(batch) <= 1:
