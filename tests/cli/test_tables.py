@@ -156,7 +156,7 @@ def test_records_of_another_schema_are_refused(cli: Cli, tmp_path: Path) -> None
 def test_numbers_are_rounded_to_what_their_error_supports(
     mean: float, error: float, text: str
 ) -> None:
-    assert plus_minus(mean, error) == text
+    assert plus_minus((mean, error)) == text
 
 
 PRESETS = """

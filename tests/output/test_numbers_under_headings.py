@@ -169,7 +169,7 @@ def test_footnotes_say_where_and_in_which_units() -> None:
     ],
 )  # fmt: skip
 def test_rounding_at_the_edges(mean: float, error: float, text: str) -> None:
-    assert plus_minus(mean, error) == text
+    assert plus_minus((mean, error)) == text
 
 
 def test_a_difference_has_one_digit() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +12,7 @@ from svgpbench.papers import Paper, load_paper
 from svgpbench.papers import precomputed as module
 from svgpbench.papers.evidence.records import Computation, compute, computed_frame
 from svgpbench.papers.grading import judge
-from svgpbench.papers.precomputed import precompute
+from svgpbench.papers.precomputed import NOT_PRECOMPUTED, InProcess, precompute
 
 QUICK = ("kobe2021-02", "kobe2021-07")
 
@@ -35,6 +36,7 @@ def test_several_processes_compute_what_one_does_and_tell_each(
             given.claim(paper.name, "kobe2021-03")  # nobody asked for it
         with pytest.raises(KeyError):
             given.frame(paper.name, QUICK[0])
+        assert given.executor.submit(os.getpid).result() != os.getpid()
     assert sorted(done) == sorted([*QUICK, QUICK[1]])
     assert drawn is not None
     pd.testing.assert_frame_equal(drawn, computed_frame(paper.name, QUICK[1]))
@@ -50,7 +52,14 @@ def test_one_core_or_one_claim_takes_no_other_process(
 ) -> None:
     monkeypatch.setattr(module, "usable_cores", lambda: cores)
     with precompute([paper], asked, lambda claim: None) as given:
-        assert given == (compute, computed_frame)
+        assert given is NOT_PRECOMPUTED
+        assert given.executor.submit(os.getpid).result() == os.getpid()
+
+
+def test_an_exception_in_this_process_is_raised_where_the_result_is_needed() -> None:
+    future = InProcess().submit(int, "no number")
+    with pytest.raises(ValueError, match="no number"):
+        future.result()
 
 
 def test_only_what_is_asked_for_is_computed_and_only_of_claims_that_rest_on_it(

@@ -40,9 +40,9 @@ def report_command(
 
     selections = [all_of(load_paper(name)) for name in (paper or paper_folders())]
     tell("claims")
-    with judged_and_drawn(selections, results) as (judged, frame_of):
+    with judged_and_drawn(selections, results) as (judged, precomputed):
         claims = [(owner, claim) for owner, owned in judged for claim in owned]
-        built = build_site(claims, results, out, tell, frame_of)
+        built = build_site(claims, results, out, tell, precomputed)
     for line in built.left_out:
         say(f"warning: left out: {line}", err=True)
     say(

@@ -54,33 +54,30 @@ def reproduce_command(
     from svgpbench.papers.ledger import write_ledger
     from svgpbench.papers.reproduction import (
         choose,
-        computed_artefacts,
         plan,
-        write,
-        write_computed,
+        start_writing,
     )
     from svgpbench.results.store import check_writable
 
     selections = choose(names or [])
-    planned = [item for selection in selections for item in plan(selection, preset, backend or ())]
-    computed = [item for selection in selections for item in computed_artefacts(selection)]
+    plans = [plan(selection, preset, backend or ()) for selection in selections]
     results = records_folder(results) if from_records else results or RESULTS
     if from_records and not results.is_dir():
         raise UserError(f"--results {results}: there is no such folder; name one with records")
     check_writable(pages or out)
-    ran = set() if from_records else _run(planned, results)
+    ran = set() if from_records else _run([item for planned in plans for item in planned], results)
     if pages:
         _write_pages(selections, results, pages)
         return
-    with judged_and_drawn(selections, results) as (judged, frame_of):
-        claims_of = {paper.name: claims for paper, claims in judged}
-        outputs = {
-            (x.paper.name, x.artefact.id): write(x, results, out, claims_of[x.paper.name])
-            for x in planned
-        } | {
-            (x.paper.name, x.artefact.id): write_computed(x, out, claims_of[x.paper.name], frame_of)
-            for x in computed
+    with judged_and_drawn(selections, results) as (judged, precomputed):
+        writing = {
+            (paper.name, artefact): future
+            for selection, planned, (paper, claims) in zip(selections, plans, judged, strict=True)
+            for artefact, future in start_writing(
+                selection, planned, results, out, claims, precomputed
+            ).items()
         }
+        outputs = {name: future.result() for name, future in writing.items()}
     for selection in selections:
         paper = selection.paper
         for artefact in selection.artefacts:
@@ -100,9 +97,9 @@ def _write_pages(selections: Sequence[PaperSelection], results: Path, folder: Pa
     from svgpbench.papers.page import shown_of, write_page
 
     shown = [shown_of(selection) for selection in selections]
-    with judged_and_drawn(shown, results) as (judged, frame_of):
+    with judged_and_drawn(shown, results) as (judged, precomputed):
         for selection, (_, claims) in zip(shown, judged, strict=True):
-            page, *pictures = write_page(selection, claims, results, folder, frame_of)
+            page, *pictures = write_page(selection, claims, results, folder, precomputed)
             size = sum(path.stat().st_size for path in pictures) / 1e6
             say(f"{page}: {len(pictures)} pictures, {size:.1f} MB")
 

@@ -65,6 +65,7 @@ def draw_computed(frame: pd.DataFrame, kind: ComputedFigure, subject: str, *path
 def save(figure: Figure, paths: Sequence[Path], caption: str) -> None:
     """Write a figure to files with the caption as metadata. Raises `UserError` if one cannot be written."""
     unhide_labels(figure)
+    figure.set_layout_engine("none")  # keeps this layout, in which no label overlaps a curve
     # without a date, so that the same records give the same file
     metadata: dict[str, dict[str, str | None]] = {
         ".png": {"Description": caption},

@@ -7,11 +7,12 @@ import math
 PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 
 
-def plus_minus(mean: float, error: float) -> str:
-    """Return text such as `-412.31±0.64`, with the mean and the error rounded to the same place.
+def plus_minus(estimate: tuple[float, float]) -> str:
+    """Return text such as `-412.31±0.64` of (mean, error), with both rounded to the same place.
 
     The error has two digits, but at most three decimal places, or four if it is 0.001 or less.
     """
+    mean, error = estimate
     if math.isnan(mean):
         return "–"
     if max(abs(mean), 0.0 if math.isnan(error) else error) >= 1e6:

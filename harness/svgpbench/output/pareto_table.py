@@ -103,7 +103,7 @@ def _tables(
         ]  # fmt: skip
         columns = (
             *(Column("data set", wrap=False), Column("method"), number("n")),
-            number(title, lambda estimate: plus_minus(*estimate)),
+            number(title, plus_minus),
             *(number(name, scaled) for name in ("FLOPs", "seconds")),
             *(Column(f"at its {name}", numeric=True, wrap=True) for name in ("FLOPs", "seconds")),
         )

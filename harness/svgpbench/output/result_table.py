@@ -24,7 +24,8 @@ from svgpbench.results.frames import (
 )
 from svgpbench.results.records import Record
 from svgpbench.results.unsettled import unsettled_note
-from svgpbench.stats.means import WHICH_ERROR, mean_and_error
+from svgpbench.stats.differences import REPLICATE
+from svgpbench.stats.means import WHICH_ERROR, means_and_errors, overlap
 from svgpbench.stats.ranks import ENOUGH, FEWEST, Ranks, average_ranks, critical_difference
 
 UNITS = {
@@ -138,8 +139,11 @@ def _rows(frame: pd.DataFrame, metrics: Sequence[str]) -> Iterator[dict[str, Any
                 "splits": len(good[["split_seed", "fold"]].drop_duplicates()),
                 "seeds": int(good["seed"].nunique()),
             }
-            for metric in metrics:
-                row[f"{metric}_mean"], row[f"{metric}_se"] = mean_and_error(good, metric)
+            values = good.set_index(REPLICATE)[list(metrics)]
+            for name, mean, error in zip(
+                metrics, *means_and_errors(values, overlap(good), metrics), strict=True
+            ):
+                row[f"{name}_mean"], row[f"{name}_se"] = float(mean), float(error)
             failed = {str(status): int(count) for status, count in bad.items()}
             yield row | differences | {"failed": failed}
 
@@ -163,13 +167,13 @@ def _tables(
     if (rows["ok"] < rows["cells"]).any():
         tail["failed"] = Column(
             "failed",
-            lambda failed: ", ".join(f"{count} {status}" for status, count in failed.items()),
+            _counts,
             numeric=True,
             wrap=True,
         )
     for task, group in rows.groupby("task", sort=False):
         scores = [metric for metric in metrics if metric.fits(str(task))]
-        middle = [number(metric.title, lambda estimate: plus_minus(*estimate)) for metric in scores]
+        middle = [number(metric.title, plus_minus) for metric in scores]
         values = [
             [
                 *(row[name] for name in head),
@@ -181,6 +185,10 @@ def _tables(
         yield Table(
             [*head.values(), *middle, *tail.values()], values, f"{experiment}, {task}", grouped=True
         )
+
+
+def _counts(failed: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {status}" for status, count in failed.items())
 
 
 def _about_ranks(ranks: Mapping[str, Ranks]) -> Iterator[str]:

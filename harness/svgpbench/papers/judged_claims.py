@@ -8,9 +8,8 @@ from pathlib import Path
 
 from svgpbench.errors import unknown
 from svgpbench.papers import Paper
-from svgpbench.papers.evidence.records import ComputedFrame
 from svgpbench.papers.grading import Judged, judge
-from svgpbench.papers.precomputed import precompute
+from svgpbench.papers.precomputed import PrecomputedResults, precompute
 from svgpbench.papers.reproduction import PaperSelection, computed_artefacts, frames_of
 
 
@@ -42,10 +41,11 @@ def judged_claims(
 @contextmanager
 def judged_and_drawn(
     selections: Sequence[PaperSelection], results: Path
-) -> Iterator[tuple[list[tuple[Paper, list[Judged]]], ComputedFrame]]:
-    """Yield each paper with its judged claims, and a function that returns the frames of figures.
+) -> Iterator[tuple[list[tuple[Paper, list[Judged]]], PrecomputedResults]]:
+    """Yield each paper with its judged claims, and what draws its figures.
 
-    The frames are computed while claims are judged. Raises `UserError` if a figure is declared wrongly.
+    The frames of figures are computed while claims are judged. Raises `UserError` if a figure is declared
+    wrongly.
     """
     papers = [selection.paper for selection in selections]
     ids = {claim.id for selection in selections for claim in selection.claims}
@@ -60,4 +60,4 @@ def judged_and_drawn(
             (selection.paper, judge(selection.paper, selection.claims, results, precomputed.claim))
             for selection in selections
         ]
-        yield ledger, precomputed.frame
+        yield ledger, precomputed

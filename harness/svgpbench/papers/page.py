@@ -23,18 +23,16 @@ from svgpbench.output.table_formats import markdown
 from svgpbench.papers import Artefact, Paper
 from svgpbench.papers.evidence import curves, records, stability, timings
 from svgpbench.papers.evidence.curves import entries_of
-from svgpbench.papers.evidence.records import ComputedFrame, computed_frame
 from svgpbench.papers.grading import Judged
+from svgpbench.papers.precomputed import NOT_PRECOMPUTED, PrecomputedResults
 from svgpbench.papers.published_values import as_text, with_missing
 from svgpbench.papers.reproduction import (
     PRINTED_BESIDE_OURS,
     PaperSelection,
     WrittenArtefact,
     WrittenFigure,
-    computed_artefacts,
     plan,
-    write,
-    write_computed,
+    start_writing,
     write_times,
 )
 
@@ -63,7 +61,7 @@ def write_page(
     judged: Sequence[Judged],
     results: Path,
     folder: Path,
-    frame_of: ComputedFrame = computed_frame,
+    precomputed: PrecomputedResults = NOT_PRECOMPUTED,
 ) -> list[Path]:
     """Write the page of a paper and its pictures to `folder`/`paper.name`; return the files.
 
@@ -75,7 +73,7 @@ def write_page(
     page_folder.mkdir(parents=True, exist_ok=True)
     pictures: dict[Path, Path] = {}
     with TemporaryDirectory() as scratch:
-        outputs = _write_artefacts(selection, judged, results, Path(scratch), frame_of)
+        outputs = _write_artefacts(selection, judged, results, Path(scratch), precomputed)
         for artefact in selection.artefacts:
             for figure in outputs[artefact.id].figures:
                 if owner(selection.artefacts, artefact, figure.name) == artefact:
@@ -106,15 +104,14 @@ def _write_artefacts(
     judged: Sequence[Judged],
     results: Path,
     scratch: Path,
-    frame_of: ComputedFrame,
+    precomputed: PrecomputedResults,
 ) -> dict[str, WrittenArtefact]:
     """Write the figures and tables of each artefact; return them by its id."""
     empty = WrittenArtefact((), (), {}, 0)
     outputs = dict.fromkeys((artefact.id for artefact in selection.artefacts), empty)
-    for planned in plan(selection, None, ()):
-        outputs[planned.artefact.id] = write(planned, results, scratch, judged)
-    for computed in computed_artefacts(selection):
-        outputs[computed.artefact.id] = write_computed(computed, scratch, judged, frame_of)
+    planned = plan(selection, None, ())
+    writing = start_writing(selection, planned, results, scratch, judged, precomputed)
+    outputs |= {name: future.result() for name, future in writing.items()}
     for artefact in selection.artefacts:
         try:
             times = write_times(selection.paper, artefact, results, scratch).figures

@@ -1,13 +1,13 @@
-"""Compute the frames of claims and figures in parallel, before they are needed."""
+"""Compute the frames of claims and figures in parallel, before they are needed, and run other work beside."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import scipy.linalg  # noqa: F401  loads the BLAS whose threads are limited
 from threadpoolctl import threadpool_limits
@@ -17,12 +17,35 @@ from svgpbench.papers.evidence.records import ComputedFrame, compute, computed_f
 from svgpbench.papers.grading import Compute, is_computed
 from svgpbench.runs.cores import usable_cores
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 
 class PrecomputedResults(NamedTuple):
-    """Functions that return a claim's computation and a figure's frame, by (paper, name)."""
+    """Functions that return a claim's computation and a figure's frame, by (paper, name).
+
+    `executor` runs other work after them, in the same processes.
+    """
 
     claim: Compute
     frame: ComputedFrame
+    executor: Executor
+
+
+class InProcess(Executor):
+    """An executor that calls each function at once, in this process."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future: Future[T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+NOT_PRECOMPUTED = PrecomputedResults(compute, computed_frame, InProcess())
+"""Results that are computed in this process when they are requested."""
 
 
 @contextmanager
@@ -49,7 +72,7 @@ def precompute(
     jobs = min(len(usable_cores()), len(claims) + len(figures))
     if jobs < 2:
         with threadpool_limits(1):
-            yield PrecomputedResults(compute, computed_frame)
+            yield NOT_PRECOMPUTED
         return
     # spawned, not forked: this process has threads
     with ProcessPoolExecutor(jobs, get_context("spawn"), _begin) as pool:
@@ -67,6 +90,7 @@ def precompute(
             yield PrecomputedResults(
                 lambda paper, claim: computations[paper, claim].result(),
                 lambda paper, name: frames[paper, name].result(),
+                pool,
             )
         finally:
             pool.shutdown(cancel_futures=True)

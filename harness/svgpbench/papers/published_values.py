@@ -268,7 +268,7 @@ def as_text(rows: Iterable[PrintedComparison]) -> Table:
                 printed.metric,
                 row.grades,
                 value or "cannot be read",
-                plus_minus(ours.mean, ours.half) + (f" ({ours.note})" if ours.note else ""),
+                plus_minus((ours.mean, ours.half)) + (f" ({ours.note})" if ours.note else ""),
                 f"{ours.n} {ours.unit}" if ours.n else "–",
                 "–" if math.isnan(row.difference) else f"{row.difference:+.3g}",
             ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+
+import pandas as pd
 
 from svgpbench.atomic import write_whole
 from svgpbench.config import CellConfig
@@ -25,9 +28,9 @@ from svgpbench.output.figure_and_table_types import (
 from svgpbench.output.table import Table
 from svgpbench.output.table_formats import latex, markdown
 from svgpbench.papers import Artefact, Claim, Paper, load_paper, paper_folders, times_figure
-from svgpbench.papers.evidence.records import ComputedFrame, computed_frame
 from svgpbench.papers.evidence.timings import load_timing
 from svgpbench.papers.grading import Judged
+from svgpbench.papers.precomputed import NOT_PRECOMPUTED, PrecomputedResults
 from svgpbench.papers.published_values import (
     PrintedComparison,
     as_frame,
@@ -215,18 +218,38 @@ def computed_artefacts(selection: PaperSelection) -> list[ComputedArtefact]:
 
 
 def frames_of(computed: ComputedArtefact) -> list[tuple[str, str]]:
-    """Return the (paper, name) of each frame that `write_computed` requests."""
+    """Return the (paper, name) of each frame that `write_computed` draws or compares."""
     paper, artefact = computed.paper.name, computed.artefact.id
     return [(paper, f"{artefact}/{name}") for name in (*computed.figures, PRINTED)]
 
 
-def write_computed(
-    computed: ComputedArtefact,
+def start_writing(
+    selection: PaperSelection,
+    planned: Iterable[PlannedArtefact],
+    results: Path,
     out: Path,
     judged: Sequence[Judged],
-    frame_of: ComputedFrame = computed_frame,
+    precomputed: PrecomputedResults = NOT_PRECOMPUTED,
+) -> dict[str, Future[WrittenArtefact]]:
+    """Start `write` for each planned artefact and `write_computed` for each computed one; return them by id.
+
+    Raises `UserError` if a figure is declared wrongly. A future raises what its function raises.
+    """
+    submit = precomputed.executor.submit
+    writing = {x.artefact.id: submit(write, x, results, out, judged) for x in planned}
+    for computed in computed_artefacts(selection):
+        frames = {name: precomputed.frame(*name) for name in frames_of(computed)}
+        writing[computed.artefact.id] = submit(write_computed, computed, frames, out, judged)
+    return writing
+
+
+def write_computed(
+    computed: ComputedArtefact,
+    frames: Mapping[tuple[str, str], pd.DataFrame | None],
+    out: Path,
+    judged: Sequence[Judged],
 ) -> WrittenArtefact:
-    """Draw and write an artefact's computed frames to `out`/paper/artefact.
+    """Draw and write an artefact's computed frames, which are by (paper, name), to `out`/paper/artefact.
 
     Raises `UserError` if a frame lacks a column that its figure needs or a file cannot be written, and
     `OSError` if the folder cannot be created.
@@ -237,7 +260,7 @@ def write_computed(
     outputs: list[WrittenFiles] = []
     left_out: list[str] = []
     for name, kind in computed.figures.items():
-        frame = frame_of(paper, f"{artefact}/{name}")
+        frame = frames[paper, f"{artefact}/{name}"]
         if frame is None:
             left_out.append(f"nothing computes {artefact}/{name}")
             continue
@@ -247,7 +270,7 @@ def write_computed(
         write_whole(numbers, frame.to_csv(index=False).encode())
         figure = WrittenFigure(name, png, text, pdf, numbers, type(kind).__module__)
         outputs.append(WrittenFiles((png, pdf, caption, numbers), (figure,)))
-    frame = frame_of(paper, f"{artefact}/{PRINTED}")
+    frame = frames[paper, f"{artefact}/{PRINTED}"]
     if frame is not None:
         printed = [x for x in computed.paper.printed if x.artefact == artefact]
         rows = compare_with_computed(printed, frame, judged)

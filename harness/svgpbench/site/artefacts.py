@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from svgpbench.errors import UserError
 from svgpbench.output.table import Table
 from svgpbench.papers import Artefact, Paper
-from svgpbench.papers.evidence.records import ComputedFrame
-from svgpbench.papers.grading import Judged
 from svgpbench.papers.reproduction import (
     WrittenArtefact,
     WrittenFiles,
-    all_of,
-    computed_artefacts,
-    plan,
-    write,
-    write_computed,
     write_times,
 )
 from svgpbench.site.downloads import Downloads
@@ -68,23 +61,12 @@ class ArtefactFacts:
 
 def artefact_entries(
     paper: Paper,
-    judged: Sequence[Judged],
+    written: Mapping[str, WrittenArtefact],
     results: Path,
     site: Path,
     downloads: Downloads,
-    frame_of: ComputedFrame,
 ) -> list[ArtefactFacts]:
-    """Return every artefact of a paper; write its figures and tables into the site's folder."""
-    selection = all_of(paper)
-    folder = site / FOLDER
-    written = {
-        planned.artefact.id: write(planned, results, folder, judged)
-        for planned in plan(selection, None, ())
-    }
-    written |= {
-        computed.artefact.id: write_computed(computed, folder, judged, frame_of)
-        for computed in computed_artefacts(selection)
-    }
+    """Return every artefact of a paper, from those `written` into `site`/`FOLDER`, by id."""
     return [
         _artefact_facts(paper, artefact, written.get(artefact.id), results, site, downloads)
         for artefact in paper.about.artefacts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,11 +12,13 @@ from typing import Any
 
 from svgpbench.benchmarks.stability.records import read_stability
 from svgpbench.papers import Paper
-from svgpbench.papers.evidence.records import ComputedFrame, computed_frame
 from svgpbench.papers.grades import Fidelity, Grade
 from svgpbench.papers.grading import Judged
 from svgpbench.papers.page import keep_picture
+from svgpbench.papers.precomputed import NOT_PRECOMPUTED, PrecomputedResults
+from svgpbench.papers.reproduction import WrittenArtefact, all_of, plan, start_writing
 from svgpbench.results.store import records_in
+from svgpbench.site.artefacts import FOLDER as ARTEFACTS
 from svgpbench.site.artefacts import artefact_entries
 from svgpbench.site.crate import write_crate
 from svgpbench.site.datasets import DataSetFacts, data_facts
@@ -59,7 +62,7 @@ def build_site(
     results: Path,
     out: Path,
     tell: Callable[[str], None] = lambda text: None,
-    frame_of: ComputedFrame = computed_frame,
+    precomputed: PrecomputedResults = NOT_PRECOMPUTED,
 ) -> Built:
     """Build the site of judged claims and of the records in a folder.
 
@@ -68,14 +71,19 @@ def build_site(
         results: folder of records.
         out: folder of the site.
         tell: function called with the name of each part before it is made.
-        frame_of: function that returns the data frame of a computed figure.
+        precomputed: frames of computed figures, and the executor that draws figures.
 
     Raises:
         UserError: `out` has other files or cannot be written, a package is missing, or records
             are damaged.
     """
     with replaced(out) as site:
-        return _Building(judged, results, site, tell, frame_of).build()
+        building = _Building(judged, results, site, tell, precomputed)
+        try:
+            return building.build()
+        finally:  # after an exception, no file is written once the folder is deleted
+            started = [x for futures in building.writing.values() for x in futures.values()]
+            wait([future for future in started if not future.cancel()])
 
 
 class _Building:
@@ -87,17 +95,28 @@ class _Building:
         results: Path,
         site: Path,
         tell: Callable[[str], None],
-        frame_of: ComputedFrame,
+        precomputed: PrecomputedResults,
     ) -> None:
         self.judged, self.results, self.site, self.tell = judged, results, site, tell
-        self.frame_of = frame_of
+        self.precomputed = precomputed
         self.papers = list({paper.name: paper for paper, _ in judged}.values())
         self.writer = Writer(site, SECTIONS)
         self.downloads = Downloads(site)
         self.left_out: list[str] = []
         self.pages = 0
+        self.writing: dict[str, dict[str, Future[WrittenArtefact]]] = {}  # by paper and artefact
 
     def build(self) -> Built:
+        for paper in self.papers:  # first, so that the other pages are made meanwhile
+            selection, claims = all_of(paper), [x.judged for x in self._entries(paper)]
+            self.writing[paper.name] = start_writing(
+                selection,
+                plan(selection, None, ()),
+                self.results,
+                self.site / ARTEFACTS,
+                claims,
+                self.precomputed,
+            )
         self.tell("records")
         self.downloads.add_records(self.results)
         fields, self.left_out = fields_in(self.results)
@@ -105,17 +124,18 @@ class _Building:
         methods, (machines, silent) = method_facts(fields), machines_of(records)
         for pages in (
             self._overview(fields, methods, machines),
-            self._papers(),
             self._methods(methods),
             self._data(fields),
-            self._single_pages(fields, machines, silent),
+            self._explorer(fields),
+            self._papers(),
+            self._single_pages(machines, silent),
         ):
             for page in pages:
                 self.writer.write(page)
                 self.pages += 1
         self.writer.write_assets()
-        for picture in self.site.rglob("*.png"):
-            keep_picture(picture, picture)
+        pictures = list(self.site.rglob("*.png"))
+        list(self.precomputed.executor.map(keep_picture, pictures, pictures))
         started = (record.started.date() for record in records)
         newest = max(started, default=datetime.now(UTC).date())
         write_crate(self.site, list(self.downloads.files.values()), newest)
@@ -160,14 +180,14 @@ class _Building:
         for paper in self.papers:
             self.tell(paper.name)
             entries = self._entries(paper)
-            claims = [entry.judged for entry in entries]
+            written = {name: x.result() for name, x in self.writing[paper.name].items()}
             content = {
                 "paper": paper,
                 "entries": entries,
                 "groups": by_kind(entries),
                 "counts": _counts(entries),
                 "artefacts": artefact_entries(
-                    paper, claims, self.results, self.site, self.downloads, self.frame_of
+                    paper, written, self.results, self.site, self.downloads
                 ),
                 "links": self.downloads.add_paper(paper),
                 "results": self.results,
@@ -191,17 +211,17 @@ class _Building:
             path = f"data/{slug(data_set.name)}.html"
             yield Page(path, data_set.name, "dataset.html", {"set": data_set}, "Data")
 
-    def _single_pages(
-        self, fields: Sequence[Field], machines: Sequence[Machine], silent: int
-    ) -> Iterator[Page]:
+    def _explorer(self, fields: Sequence[Field]) -> Iterator[Page]:
         self.tell("explorer")
-        content: dict[str, Any] = {"experiments": [explorer_data(field) for field in fields]}
+        content = {"experiments": [explorer_data(field) for field in fields]}
         yield Page("explorer.html", "Explorer", "explorer.html", content, "Explorer")
+
+    def _single_pages(self, machines: Sequence[Machine], silent: int) -> Iterator[Page]:
         self.tell("times")
         sections, unread = speed_sections(self.results, self.site)
         self.left_out += unread
         yield Page("speed.html", "Speed", "speed.html", {"records": sections}, "Speed")
-        content = {"machines": machines, "silent": silent}
+        content: dict[str, Any] = {"machines": machines, "silent": silent}
         yield Page("machines.html", "Machines", "machines.html", content, "Machines")
         content = {"files": list(self.downloads.files.values()), "left_out": self.left_out}
         yield Page("downloads.html", "Downloads", "downloads.html", content, "Downloads")

@@ -21,7 +21,7 @@ from svgpbench.results.pareto import ALIKE, COSTS, costs_of
 from svgpbench.results.records import Record
 from svgpbench.site.fields import Field
 from svgpbench.stats.differences import REPLICATE
-from svgpbench.stats.means import error_of_mean, overlap
+from svgpbench.stats.means import means_and_errors, overlap
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -92,8 +92,8 @@ def _groups(
     for (data, method, backend), cells in frame.groupby(["data", "method", "backend"], sort=False):
         good = cells[cells["status"] == "ok"]
         spent = costs.reindex(good["cell_id"]).median()
-        values = _values([records[cell] for cell in good["cell_id"]], good, metrics, moments)
-        statistics = _means_and_errors(values, overlap(good))
+        with_records = [records[cell] for cell in good["cell_id"]]
+        statistics = _statistics(with_records, good, metrics, moments)
         yield {
             "d": field.data.index(str(data)),
             "m": field.methods.index(str(method)),
@@ -114,49 +114,36 @@ def _groups(
         }
 
 
-def _values(
+def _statistics(
     records: Sequence[Record],
     cells: pd.DataFrame,
     metrics: Sequence[str],
     moments: Mapping[str, Sequence[float]],
-) -> pd.DataFrame:
-    """Return a frame with one row per cell and one column per metric and moment.
+) -> dict[tuple[str, str, int], tuple[float | None, float | None]]:
+    """Return (mean, error) by metric and moment, with None for a number that is not finite.
 
-    A column is named `(metric, "end", 0)` or, for example, `(metric, "steps", 3)`. A metric has columns
-    for a kind of moment only if all cells traced it.
+    A key is `(metric, "end", 0)` or, for example, `(metric, "steps", 3)`. A metric has keys of a kind of
+    moment only if all cells traced it. One NaN among the values makes their mean None.
     """
+    if cells.empty:
+        return {}
     columns = {(name, "end", 0): cells[name].to_numpy(dtype=float) for name in metrics}
     for name in metrics:
         for kind, moments_of_kind in moments.items():
             time_column = TRACED_BY[kind]
-            if records and all(name in r.trace and time_column in r.trace for r in records):
+            if all(name in r.trace and time_column in r.trace for r in records):
                 scores = np.array(
                     [_scores_at(record, name, time_column, moments_of_kind) for record in records]
                 )
                 columns |= {(name, kind, index): column for index, column in enumerate(scores.T)}
-    return pd.DataFrame(columns, index=pd.MultiIndex.from_frame(cells[REPLICATE]))
-
-
-def _means_and_errors(values: pd.DataFrame, overlap: float) -> dict[Any, list[float | None]]:
-    """Return [mean, error] by column, with None for a number that is not finite.
-
-    One NaN in a column makes its mean NaN.
-    """
-    statistics: dict[Any, list[float | None]] = {}
-    if values.empty:
-        return statistics
-    means = values.mean(skipna=False)
-    columns_by_rows: dict[str, list[Any]] = {}
-    columns: list[Any] = list(values.columns)
-    for column in columns:
-        columns_by_rows.setdefault(METRICS[column[0]].rows, []).append(column)
-    for group in columns_by_rows.values():  # an error depends on the rows that the metric covers
-        errors = error_of_mean(values[group], overlap, group[0][0])
-        statistics |= {
-            column: [_rounded_or_none(means[column]), _rounded_or_none(error, DIGITS_OF_ERROR)]
-            for column, error in zip(group, errors, strict=True)
-        }
-    return statistics
+    values = pd.DataFrame(
+        np.stack([*columns.values()], axis=1), index=pd.MultiIndex.from_frame(cells[REPLICATE])
+    )
+    statistics = means_and_errors(values, overlap(cells), [name for name, _, _ in columns])
+    return {
+        key: (_rounded_or_none(mean), _rounded_or_none(error, DIGITS_OF_ERROR))
+        for key, mean, error in zip(columns, *statistics, strict=True)
+    }
 
 
 def _scores_at(record: Record, metric: str, time_column: str, moments: Sequence[float]) -> Floats:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,8 @@ import pandas as pd
 
 from svgpbench.metrics import METRICS
 from svgpbench.stats.differences import REPLICATE, STARTS, TooFewError, sampled
+
+Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 
 WHICH_ERROR: Final = (
     "of a test score over splits, corrected for their overlap (Nadeau and Bengio 2003); of the ELBO, of "
@@ -25,10 +27,28 @@ def mean_and_error(cells: pd.DataFrame, metric: str) -> tuple[float, float]:
     The error is NaN if there are too few splits or starts. Both are NaN if any cell has no finite value
     (null in its record): the mean of the other cells would look too good.
     """
-    if cells.empty or cells[metric].isna().any():
-        return math.nan, math.nan
-    values = cells[[*REPLICATE, metric]].set_index(REPLICATE)[metric]
-    return float(values.mean()), float(error_of_mean(values, overlap(cells), metric))
+    means, errors = means_and_errors(cells.set_index(REPLICATE)[[metric]], overlap(cells), [metric])
+    return float(means[0]), float(errors[0])
+
+
+def means_and_errors(
+    values: pd.DataFrame, overlap: float, metrics: Sequence[str]
+) -> tuple[Floats, Floats]:
+    """Return the mean of each column and its standard error, as `mean_and_error` does for one column.
+
+    Args:
+        values: rows indexed by `REPLICATE`.
+        overlap: n_test / n_train.
+        metrics: the metric of each column, a name in `METRICS`.
+    """
+    means, errors = np.full((2, len(metrics)), np.nan)
+    rows = np.array([METRICS[metric].rows for metric in metrics])
+    for kind in dict.fromkeys(rows) if len(values) else ():
+        columns = np.flatnonzero(rows == kind)
+        of_kind = values.iloc[:, columns]
+        means[columns] = of_kind.mean(skipna=False)
+        errors[columns] = error_of_mean(of_kind, overlap, metrics[columns[0]])
+    return means, np.where(np.isnan(means), np.nan, errors)
 
 
 def overlap(cells: pd.DataFrame) -> float:
@@ -38,7 +58,7 @@ def overlap(cells: pd.DataFrame) -> float:
 
 def error_of_mean(
     values: pd.Series[float] | pd.DataFrame, overlap: float, metric: str = ""
-) -> npt.NDArray[np.floating[Any]]:
+) -> Floats:
     """Return the standard error of the mean over rows, for each column if `values` is a frame.
 
     NaN if there are too few units. Without a metric, the values are treated as test scores.
