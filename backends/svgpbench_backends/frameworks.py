@@ -20,16 +20,24 @@ def _jax_environment(device: str, threads: int) -> dict[str, str]:
     }
 
 
+def _jax_cache(folder: str) -> dict[str, str]:
+    if not folder:
+        return {"JAX_ENABLE_COMPILATION_CACHE": "0"}
+    return {
+        "JAX_ENABLE_COMPILATION_CACHE": "1",
+        "JAX_COMPILATION_CACHE_DIR": folder,
+        "JAX_COMPILATION_CACHE_MAX_SIZE": str(2**28),  # bytes; programs used long ago go first
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.05",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+
+
 JAX = Framework(
     module="jax",
     install="svgpbench[jax]",
     distributions=("jax", "jaxlib"),
     environment=_jax_environment,
-    cache=lambda folder: {
-        "JAX_COMPILATION_CACHE_DIR": folder,
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    },
+    cache=_jax_cache,
     device=lambda jax: str(jax.default_backend()),
     # JAX has no other count of a function's programs; an eager function has no cache
     compilations=lambda jax, functions: sum(

@@ -118,15 +118,24 @@ def software() -> dict[str, object]:
     return {"versions": installed_versions(), "source": [commit, dirty], "cpu": cpu_model()}
 
 
-@functools.cache
 def cpu_model() -> str:
     """Return the name of the processor."""
+    return _of_cpu("model name") or platform.processor() or platform.machine()
+
+
+def cpu_instructions() -> str:
+    """Return the names of the instruction sets of the processor, or its architecture if they are unknown."""
+    return _of_cpu("flags") or _of_cpu("Features") or platform.machine()
+
+
+@functools.cache
+def _of_cpu(key: str) -> str:
+    """Return the first value of a key of `/proc/cpuinfo`; empty if there is none."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+        return ""
+    return next((x.partition(":")[2].strip() for x in lines if x.startswith(key)), "")
 
 
 @functools.cache

@@ -54,7 +54,8 @@ class Framework:
     environment: Callable[[str, int], dict[str, str]] = lambda device, threads: {}
     """(device, threads) → environment variables of a worker, set before its interpreter starts."""
     cache: Callable[[str], dict[str, str]] = lambda folder: {}
-    """Folder → environment variables that make processes share compiled programs in this folder."""
+    """Folder → environment variables that make processes share compiled programs in this folder; "" → those
+    that make a process compile every program itself."""
     pin: Callable[[Any, int], None] = lambda module, threads: None
     """Function that sets the number of threads of the imported module, before its first operation. By default
     it does nothing: the environment variables of the worker are enough."""

@@ -14,7 +14,7 @@ from svgpbench.environment import Environment
 from svgpbench.runs.line_process import Died, LineProcess
 from svgpbench.runs.memory_mappings import near_mapping_limit
 from svgpbench.runs.protocol import Answer, Hello, Request
-from svgpbench.runs.worker_setup import worker_environment
+from svgpbench.runs.worker_setup import compiled_programs, worker_environment
 
 START_LIMIT_S = 300.0  # importing a framework from a cold network disk takes minutes
 STDERR_TAIL = 4000  # bytes of stderr in the record of a worker that died
@@ -28,12 +28,14 @@ class WorkerKind(NamedTuple):
     dtype: str
     device: str
     threads: int
+    measures: bool
 
     @classmethod
     def for_cell(cls, config: CellConfig) -> WorkerKind:
         """Return the kind of worker that runs a cell."""
         backend = config.backend
-        return cls(backend.name, backend.mode, backend.dtype, backend.device, config.threads)
+        names = (backend.name, backend.mode, backend.dtype, backend.device)
+        return cls(*names, config.threads, config.measures)
 
 
 class CellLimits(NamedTuple):
@@ -75,7 +77,9 @@ class WorkerProcess:
                 *("--threads", str(kind.threads), "--cores", ",".join(map(str, cores))),
                 *("--target", target),
             ],
-            os.environ | worker_environment(kind.device, kind.threads),
+            os.environ
+            | worker_environment(kind.device, kind.threads)
+            | compiled_programs(kind.device, kind.threads, shared=not kind.measures),
         )
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 import resource
@@ -11,10 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import threadpoolctl
+from platformdirs import user_cache_path
 
+from svgpbench.environment import cpu_instructions
 from svgpbench.importing import FRAMEWORK_LIMIT_S, import_in_time, limit_s
 from svgpbench.ops import Ops
 from svgpbench.plugins import FRAMEWORKS, framework_of, frameworks, is_ours
+
+FOLDER_VARIABLE = "SVGPBENCH_COMPILED"
+COMPILED = user_cache_path("svgpbench", appauthor=False) / "compiled"
 
 
 def peak_memory_bytes() -> int:
@@ -54,6 +60,25 @@ def worker_environment(device: str, threads: int) -> dict[str, str]:
         variables |= framework.environment(device, threads)
     if device == "cpu":
         variables["CUDA_VISIBLE_DEVICES"] = ""
+    return variables
+
+
+def compiled_programs(device: str, threads: int, *, shared: bool) -> dict[str, str]:
+    """Return environment variables that make a worker keep compiled programs for later ones, or keep none.
+
+    They are kept in the user's cache, apart for each processor, device and number of threads;
+    `SVGPBENCH_COMPILED` names another folder, and if it is empty, none are kept. Variables with which a
+    framework already keeps its programs elsewhere are not changed.
+    """
+    folder = Path(os.environ.get(FOLDER_VARIABLE, COMPILED))
+    kind = hashlib.sha256(f"{cpu_instructions()} {device} {threads}".encode()).hexdigest()[:16]
+    variables: dict[str, str] = {}
+    for name, framework in frameworks().items():
+        kept = framework.cache(str(folder / f"{name}-{kind}"))
+        if not shared or os.environ.get(FOLDER_VARIABLE) == "":
+            variables |= framework.cache("")
+        elif not kept.keys() & os.environ.keys():
+            variables |= kept
     return variables
 
 

@@ -40,6 +40,7 @@ def test_a_process_sees_an_accelerator_where_it_is_to_use_it(
     TimedProcess.of_script("gpflow", Path("/of/gpflow"), GPFLOW.script, device, 1)
     for _, _, environment, _, _ in told:
         assert environment["CUDA_VISIBLE_DEVICES"] == ("" if hidden else "0")
+        assert environment["JAX_ENABLE_COMPILATION_CACHE"] == "0"  # so that first calls compile
 
 
 def test_others_are_metered_from_the_request_to_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:

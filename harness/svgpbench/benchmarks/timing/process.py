@@ -13,7 +13,7 @@ from svgpbench.benchmarks.timing.meter import Load, Meter, between
 from svgpbench.benchmarks.timing.peers import SERVE
 from svgpbench.benchmarks.timing.peers.environments import NOT_INHERITED
 from svgpbench.runs.line_process import Died, LineProcess
-from svgpbench.runs.worker_setup import worker_environment
+from svgpbench.runs.worker_setup import compiled_programs, worker_environment
 
 LIMIT_S = 600.0  # XLA may compile for minutes
 STDERR_TAIL = 4000
@@ -36,6 +36,11 @@ class StepRefused(Exception):  # noqa: N818 - as above
 
     A peer has no step with the same result, or a backend has no autodiff for it.
     """
+
+
+def _environment(device: str, threads: int) -> dict[str, str]:
+    """Return a timed process's variables. It shares no compiled programs, so that first calls compile."""
+    return worker_environment(device, threads) | compiled_programs(device, threads, shared=False)
 
 
 class TimedProcess:
@@ -62,7 +67,7 @@ class TimedProcess:
         """Start a process of `NAME[:MODE]` in this environment."""
         worker = (sys.executable, "-P", "-m", "svgpbench.benchmarks.timing.worker")
         command = (*worker, "--backend", backend, "--device", device)
-        environment = os.environ | worker_environment(device, threads)
+        environment = os.environ | _environment(device, threads)
         return cls(backend, command, environment, threads, cores)
 
     @classmethod
@@ -83,7 +88,7 @@ class TimedProcess:
         removed = () if str(python) == sys.executable else NOT_INHERITED
         inherited = {k: v for k, v in os.environ.items() if k not in removed}
         # not -P, which a peer's older Python may not know
-        environment = inherited | worker_environment(device, threads) | {"PYTHONSAFEPATH": "1"}
+        environment = inherited | _environment(device, threads) | {"PYTHONSAFEPATH": "1"}
         return cls(name, (str(python), str(SERVE), str(script)), environment, threads, cores)
 
     def __enter__(self) -> TimedProcess:
