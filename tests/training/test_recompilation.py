@@ -105,4 +105,5 @@ def watched(ops: Ops, seen: list[str]) -> Iterator[None]:
     try:
         yield
     finally:
-        jax.monitoring.unregister_event_duration_listener(see)
+        if hasattr(jax.monitoring, "unregister_event_duration_listener"):  # JAX 0.6 keeps it
+            jax.monitoring.unregister_event_duration_listener(see)
