@@ -9,8 +9,6 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-JAXLIB = tuple(map(int, version("jaxlib").split(".")[:2])) if find_spec("jaxlib") else (0, 0)
-
 # before any framework is imported; what is set already stays
 os.environ.update(
     {
@@ -34,7 +32,11 @@ os.environ.update(
         "XLA_FLAGS": "--xla_backend_optimization_level=0"
         # XLA's older emitters compile three times as fast; jaxlib 0.12, and the TensorFlow that is as old as
         # jaxlib 0.6, end the process on this flag
-        + " --xla_cpu_use_fusion_emitters=false" * ((0, 7) <= JAXLIB < (0, 11)),
+        + " --xla_cpu_use_fusion_emitters=false"
+        * bool(
+            find_spec("jaxlib")
+            and (0, 7) <= tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11)
+        ),
     }
     | os.environ
 )
