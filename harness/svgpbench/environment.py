@@ -120,16 +120,16 @@ def software() -> dict[str, object]:
 
 def cpu_model() -> str:
     """Return the name of the processor."""
-    return _of_cpu("model name") or platform.processor() or platform.machine()
+    return _cpuinfo_value("model name") or platform.processor() or platform.machine()
 
 
 def cpu_instructions() -> str:
     """Return the names of the instruction sets of the processor, or its architecture if they are unknown."""
-    return _of_cpu("flags") or _of_cpu("Features") or platform.machine()
+    return _cpuinfo_value("flags") or _cpuinfo_value("Features") or platform.machine()
 
 
 @functools.cache
-def _of_cpu(key: str) -> str:
+def _cpuinfo_value(key: str) -> str:
     """Return the first value of a key of `/proc/cpuinfo`; empty if there is none."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()

@@ -154,10 +154,10 @@ def test_the_gpu_is_the_first_that_the_driver_names(monkeypatch: pytest.MonkeyPa
 
 def test_the_processor_has_the_name_that_the_kernel_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     told = "processor\t: 0\nmodel name\t: A @ 2.00GHz\n\nprocessor\t: 1\nmodel name\t: B\n"
-    environment._of_cpu.cache_clear()
+    environment._cpuinfo_value.cache_clear()
     monkeypatch.setattr(Path, "read_text", lambda path, **how: told)
     assert environment.cpu_model() == "A @ 2.00GHz"
-    environment._of_cpu.cache_clear()
+    environment._cpuinfo_value.cache_clear()
 
 
 def test_versions_are_those_of_what_is_installed() -> None:

@@ -19,8 +19,8 @@ from svgpbench.importing import FRAMEWORK_LIMIT_S, import_in_time, limit_s
 from svgpbench.ops import Ops
 from svgpbench.plugins import FRAMEWORKS, framework_of, frameworks, is_ours
 
-FOLDER_VARIABLE = "SVGPBENCH_COMPILED"
-COMPILED = user_cache_path("svgpbench", appauthor=False) / "compiled"
+COMPILED_VARIABLE = "SVGPBENCH_COMPILED"
+COMPILED_FOLDER = user_cache_path("svgpbench", appauthor=False) / "compiled"
 
 
 def peak_memory_bytes() -> int:
@@ -64,21 +64,21 @@ def worker_environment(device: str, threads: int) -> dict[str, str]:
 
 
 def compiled_programs(device: str, threads: int, *, shared: bool) -> dict[str, str]:
-    """Return environment variables that make a worker keep compiled programs for later ones, or keep none.
+    """Return environment variables that make workers share compiled programs, or make each compile its own.
 
-    They are kept in the user's cache, apart for each processor, device and number of threads;
-    `SVGPBENCH_COMPILED` names another folder, and if it is empty, none are kept. Variables with which a
-    framework already keeps its programs elsewhere are not changed.
+    The programs lie in the user's cache, in one folder per framework, processor, device and number of
+    threads. `SVGPBENCH_COMPILED` names another place; if it is empty, nothing is shared. If the user has set
+    a framework's own variables for this, they stay.
     """
-    folder = Path(os.environ.get(FOLDER_VARIABLE, COMPILED))
+    folder = Path(os.environ.get(COMPILED_VARIABLE, COMPILED_FOLDER))
     kind = hashlib.sha256(f"{cpu_instructions()} {device} {threads}".encode()).hexdigest()[:16]
     variables: dict[str, str] = {}
     for name, framework in frameworks().items():
-        kept = framework.cache(str(folder / f"{name}-{kind}"))
-        if not shared or os.environ.get(FOLDER_VARIABLE) == "":
+        sharing = framework.cache(str(folder / f"{name}-{kind}"))
+        if not shared or os.environ.get(COMPILED_VARIABLE) == "":
             variables |= framework.cache("")
-        elif not kept.keys() & os.environ.keys():
-            variables |= kept
+        elif not sharing.keys() & os.environ.keys():
+            variables |= sharing
     return variables
 
 
