@@ -20,6 +20,7 @@ from svgpbench.benchmarks.time_to_target.plan import (
     read_plan,
     shipped_plans,
 )
+from svgpbench.benchmarks.time_to_target.profile import draw_profile, profile_table
 from svgpbench.benchmarks.time_to_target.records import (
     TrainingRecord,
     least_disturbed,
@@ -79,10 +80,19 @@ def learn_command(
         Path | None,
         typer.Option("--figure", metavar="FILE", help="File for a figure of the curves."),
     ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            "--profile",
+            metavar="FILE",
+            help="File for a figure of the performance profile over all problems.",
+        ),
+    ] = None,
 ) -> None:
     """Train ours and the peers with rates that each searched, and time them to a given test NLPD."""
-    if figure is not None:
-        check_figure_path(figure)
+    for file in (figure, profile):
+        if file is not None:
+            check_figure_path(file)
     declared = read_plan(plan)
     if backend:
         declared = declared.model_copy(update={"backends": tuple(backend)})
@@ -112,8 +122,11 @@ def learn_command(
         race = declared.problems[name]
         tables = [table(name, race, runs) for table in (search_table, end_table, target_table)]
         show(*tables, notes=notes(name, runs))
+    show(profile_table(entries))
     if figure is not None:
         draw_learning(declared, entries, figure)
+    if profile is not None:
+        draw_profile(entries, profile)
 
 
 def _contestants(plan: LearningPlan, libraries: Iterable[str]) -> list[Contestant]:

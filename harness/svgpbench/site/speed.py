@@ -14,8 +14,9 @@ from svgpbench.benchmarks.stability.map import draw_map, tables
 from svgpbench.benchmarks.stability.plan import read_plan
 from svgpbench.benchmarks.stability.records import read_stability
 from svgpbench.benchmarks.time_to_target import plan as learning_plan
-from svgpbench.benchmarks.time_to_target.comparison import compare
+from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
+from svgpbench.benchmarks.time_to_target.profile import draw_profile, profile_table
 from svgpbench.benchmarks.time_to_target.records import read_training
 from svgpbench.benchmarks.time_to_target.tables import end_table, notes, target_table
 from svgpbench.benchmarks.timing.record_files import read_report
@@ -59,6 +60,7 @@ def speed_sections(results: Path, site: Path) -> tuple[list[Section], list[str]]
             partial(_training_to_quality, results / "learning", site, problem)
             for problem in learning_plan.read_plan().problems
         ),
+        partial(_profile, results / "learning", site),
         partial(_survival, results / "survival", site),
     ]
     for make in makers:
@@ -96,9 +98,7 @@ def _growth(path: Path, site: Path) -> Section:
 
 
 def _training_to_quality(folder: Path, site: Path, problem: str) -> Section | None:
-    plan, runs = learning_plan.read_plan(), read_training(folder)
-    contestants = list(dict.fromkeys(run.contestant for run in runs if run.problem == problem))
-    entries = [x for x in compare(plan, problem, contestants, runs.get) if x.search]
+    plan, entries = learning_plan.read_plan(), _trained(folder, problem)
     if not any(entry.trained for entry in entries):
         return None
     race, picture = plan.problems[problem], f"{PICTURES}/learning-{slug(problem)}.png"
@@ -108,9 +108,35 @@ def _training_to_quality(folder: Path, site: Path, problem: str) -> Section | No
         "target, a cross where a run died; rates searched alike."
     )
     shown = tuple(table(problem, race, entries) for table in (target_table, end_table))
-    links = _links("learning", *sorted(folder.glob("*.jsonl")))
     lines = tuple(notes(problem, entries))
-    return Section(f"training-to-quality-{problem}", shown, lines, picture, caption, links)
+    title = f"training-to-quality-{problem}"
+    return Section(title, shown, lines, picture, caption, _learning_links(folder))
+
+
+def _profile(folder: Path, site: Path) -> Section | None:
+    problems = {name: _trained(folder, name) for name in learning_plan.read_plan().problems}
+    entries = {name: runs for name, runs in problems.items() if any(x.trained for x in runs)}
+    if len(entries) < 2:
+        return None
+    picture = f"{PICTURES}/learning-profile.png"
+    draw_profile(entries, site / picture)
+    caption = (
+        "Share of tasks that a contestant finishes within a multiple of the fastest contestant's seconds. "
+        "A task is a share of the possible gain in test NLPD, of one problem and seed."
+    )
+    shown = (profile_table(entries),)
+    links = _learning_links(folder)
+    return Section("training-to-quality-profile", shown, (), picture, caption, links)
+
+
+def _trained(folder: Path, problem: str) -> list[ContestantRuns]:
+    plan, runs = learning_plan.read_plan(), read_training(folder)
+    contestants = list(dict.fromkeys(run.contestant for run in runs if run.problem == problem))
+    return [x for x in compare(plan, problem, contestants, runs.get) if x.search]
+
+
+def _learning_links(folder: Path) -> tuple[Link, ...]:
+    return _links("learning", *sorted(folder.glob("*.jsonl")))
 
 
 def _survival(folder: Path, site: Path) -> Section | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from racing import FAKE, run_of, tiny_plan
 from rich.console import Console
 
 from svgpbench.benchmarks.records import append
-from svgpbench.benchmarks.time_to_target import tables, training
+from svgpbench.benchmarks.time_to_target import profile, tables, training
 from svgpbench.benchmarks.time_to_target.comparison import ChosenRates, ContestantRuns, compare
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.plan import (
@@ -182,20 +183,64 @@ def test_shipped_plans_are_those_of_papers_and_train_what_they_say() -> None:
     assert [x.title for x in _contestants(read_plan(), ["gpflow"])] == ["gpflow natgrad"]
 
 
+def test_the_profile_counts_tasks_within_a_factor_of_the_fastest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # seed 0: f_0 = 2, f_L = 1, so the tasks are to reach 1.1 and 1.01; seed 1: the peer wins both
+    mine = (
+        record(MINE, (0.0, 2.0), (4.0, 1.09), (10.0, 1.0)),
+        record(MINE, (0.0, 2.0), (18.0, 1.0), seed=1),
+    )
+    theirs = (
+        record(PEER, (0.0, 2.0), (6.0, 1.09), (20.0, 1.02)),
+        record(PEER, (0.0, 2.0), (6.0, 0.5), seed=1),
+    )
+    alone = record(MINE, (0.0, 3.0), (5.0, 1.0))  # on a problem that the peer cannot train on
+    entries = {
+        "tiny": [entry(MINE, *mine), entry(PEER, *theirs)],
+        "other": [entry(MINE, alone), entry(PEER)],
+    }
+    never = math.inf
+    assert profile.factors_of(entries) == {
+        MINE.title: [1.0, 1.0, never, never, 1.0, 1.0],
+        PEER.title: [1.5, never, 1.0, 1.0],
+    }
+    rows = [[str(x) for x in row] for row in profile.profile_table(entries).rows]
+    assert rows == [
+        [MINE.title, "67 %", "67 %", "67 %", "67 %", "4 of 6"],
+        [PEER.title, "50 %", "75 %", "75 %", "75 %", "3 of 4"],
+    ]
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *rest, **more: drawn.append(figure))
+    profile.draw_profile(entries, tmp_path / "profile.png")
+    (panel,) = drawn[0].axes
+    assert list(panel.lines[1].get_xdata()) == [1.0, 1.0, 1.0, 1.5, 1.05 * 1.5]
+    assert list(panel.lines[1].get_ydata()) == [0.5, 0.5, 0.5, 0.75, 0.75]
+
+
+def test_a_problem_on_which_nothing_was_gained_has_no_task() -> None:
+    worse = record(MINE, (0.0, 1.0), (5.0, 1.5))
+    assert profile.targets_of([worse]) == []
+    assert profile.targets_of([record(MINE, status="error")]) == []
+    died = record(PEER, (0.0, 1.0), status="error", message="NaN")
+    gained = record(MINE, (0.0, 1.0), (5.0, 0.0))
+    assert profile.targets_of([died, gained]) == pytest.approx([0.1, 0.01])
+
+
 def test_a_figure_has_a_row_for_each_curve_and_what_diverges_spoils_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[Figure] = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *rest, **more: drawn.append(figure))
     plan = tiny_plan().model_copy(update={"curves": ("elbo", "nlpd")})
-    looks = (Look(5.0, 500, -300.0, 1.4), Look(20.0, 2000, -100.0, 0.9))
+    looks = (Look(0.0, 0, -900.0, 2.0), Look(5.0, 500, -300.0, 1.4), Look(20.0, 2000, -100.0, 0.9))
     worse = (Look(5.0, 500, -1e9, 50.0),)
     lived, died = record(MINE, looks=looks), record(OTHER, status="error", looks=worse)
     entries = {"tiny": [entry(MINE, lived), entry(OTHER, died)]}
     draw_learning(plan, entries, tmp_path / "curves.png")
     ((elbo, nlpd),) = [figure.axes for figure in drawn]
     assert (elbo.get_ylabel(), nlpd.get_ylabel()) == ("ELBO", "test NLPD")
-    assert list(elbo.lines[0].get_xdata()) == [5.0, 20.0]
+    assert list(elbo.lines[0].get_xdata()) == [5.0, 20.0]  # the axis is logarithmic: no start
     assert list(elbo.lines[0].get_ydata()) == [-300.0, -100.0]
     assert list(nlpd.lines[0].get_ydata()) == [1.4, 0.9]
     assert elbo.get_ylim() == (-300.0, -90.0)

@@ -32,8 +32,8 @@ def test_the_clock_counts_training_and_neither_looks_nor_what_compiles(tmp_path:
         record = trainer.run(run_of(plan, mode="fast"))
     assert record.status == "ok" and record.mode == "fast"
     # an iteration takes 1 s, handing its rows over a quarter; building 1000, a look 1000
-    assert [look.iterations for look in record.looks] == [4, 8, 16]
-    assert [look.seconds for look in record.looks] == [5.0, 10.0, 20.0]
+    assert [look.iterations for look in record.looks] == [0, 4, 8, 16]
+    assert [look.seconds for look in record.looks] == [0.0, 5.0, 10.0, 20.0]
     assert record.ms_an_iteration == 1250.0
     assert record.first_call_s == 2.0
 
@@ -80,7 +80,7 @@ def test_a_run_that_dies_is_recorded_with_what_it_had_reached(
     with fake_trainer(plan, tmp_path) as trainer:
         record = trainer.run(run_of(plan, rates=RatePair(e_rate, 0.01), mode="fast"))
     assert record.status == "error" and said in record.message
-    assert [look.iterations for look in record.looks] == [2]
+    assert [look.iterations for look in record.looks] == [0, 2]
     assert "\n" not in record.message
 
 

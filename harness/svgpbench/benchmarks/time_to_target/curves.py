@@ -30,10 +30,7 @@ def draw_learning(
 
     Raises `UserError` if the file cannot be written.
     """
-    trained = (x for problem_entries in entries.values() for x in problem_entries if x.trained)
-    titles = dict.fromkeys(x.contestant.title for x in trained)
-    distinct_styles = dict.fromkeys((*METHOD_STYLES.values(), *OTHER_STYLES))
-    styles = dict(zip(titles, cycle(distinct_styles), strict=False))
+    styles = styles_of(entries)
     with matplotlib.rc_context(STYLE):
         size = (max(4.6, 3.6 * len(entries)), 0.4 + 2.8 * len(plan.curves))
         figure = Figure(size, layout="constrained")
@@ -50,6 +47,14 @@ def draw_learning(
         write_figure(figure, out)
 
 
+def styles_of(entries: Mapping[str, Sequence[ContestantRuns]]) -> dict[str, LineStyle]:
+    """Return a line style for each contestant that trained on a problem, by title."""
+    trained = (x for of_problem in entries.values() for x in of_problem if x.trained)
+    titles = dict.fromkeys(x.contestant.title for x in trained)
+    distinct_styles = dict.fromkeys((*METHOD_STYLES.values(), *OTHER_STYLES))
+    return dict(zip(titles, cycle(distinct_styles), strict=False))
+
+
 def _draw(
     ax: Axes,
     curve: str,
@@ -61,11 +66,9 @@ def _draw(
     for entry in entries:
         for record in entry.trained:
             style = styles[entry.contestant.title]
-            x = [evaluation.seconds for evaluation in record.looks]
-            y = [
-                evaluation.elbo if curve == "elbo" else evaluation.nlpd or 0.0
-                for evaluation in record.looks
-            ]
+            looks = [evaluation for evaluation in record.looks if evaluation.seconds > 0.0]
+            x = [evaluation.seconds for evaluation in looks]
+            y = [x.elbo if curve == "elbo" else x.nlpd or 0.0 for x in looks]
             ax.plot(x, y, color=style.colour, linestyle=style.dash, linewidth=1.0)
             if record.status == "error" and x:
                 ax.plot(x[-1:], y[-1:], "x", color=style.colour)

@@ -95,8 +95,8 @@ class LearningPlan(Strict):
         return digest({"race": race, **shared})
 
     def evaluation_times(self, seconds: float) -> list[float]:
-        """Return the training times at which a run is evaluated. The last is its end."""
-        time, times = self.first_look_s, []
+        """Return the training times at which a run is evaluated, from 0, its start, to its end."""
+        time, times = self.first_look_s, [0.0]
         while time < seconds:
             times.append(time)
             time *= self.look_growth

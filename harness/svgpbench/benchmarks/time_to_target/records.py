@@ -45,8 +45,11 @@ class TrainingRecord(BenchmarkRecord):
         return 1e3 * last.seconds / last.iterations if last and last.iterations else None
 
     def reached(self, target: float) -> Look | None:
-        """Return the first evaluation with an NLPD at or below `target`, or None."""
-        return next((x for x in self.looks if x.nlpd is not None and x.nlpd <= target), None)
+        """Return the first evaluation after the start with an NLPD at or below `target`, or None."""
+        for look in self.looks:
+            if look.iterations and look.nlpd is not None and look.nlpd <= target:
+                return look
+        return None
 
     @classmethod
     def nested_run(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
