@@ -47,6 +47,7 @@ CONDITIONS: dict[str, Callable[[Found], bool]] = {
     "no framework": lambda found: framework_missing(found["backend"]) is not None,
     "no walker": lambda _: _absent("gymnasium") or _absent("mujoco"),
     "no duckdb": lambda _: _absent("duckdb"),
+    "no cosmic-ray": lambda _: _absent("cosmic_ray"),
     "no dask": lambda _: _absent("distributed") or _absent("dask_jobqueue"),
     "no peer": lambda found: peer_python(found["peer"]) is None,
     "own reference values": lambda _: bool(os.environ.get("SVGPBENCH_ORACLES")),

@@ -6,6 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("cosmic_ray")
+
 from drawing import Mutant, draw, says_something
 from drawn import MODULES, read_modules
 from fault_files import ROOT

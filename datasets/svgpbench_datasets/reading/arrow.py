@@ -97,7 +97,7 @@ def _in_one_line(where: str, layout: Layout) -> Iterator[None]:
         yield
     except DataError:
         raise
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         kind = layout.reader.capitalize()
         why = f"{where} is not a {kind} file that can be read ({reason(error)})"
         raise DataError(why) from None
