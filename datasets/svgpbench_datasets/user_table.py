@@ -159,7 +159,7 @@ def _content(file: Path) -> Iterator[tuple[str, IO[bytes]]]:
                 with zipfile.ZipFile(file) as archive:
                     # `ZipInfo.is_dir` fails on an empty name, as in a damaged file
                     names = [name for name in archive.namelist() if not name.endswith("/")]
-            except (zipfile.BadZipFile, NotImplementedError) as error:  # an unsupported version
+            except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError) as error:
                 why = f"is no .zip archive that can be read ({error})"
                 raise DataError(f"{file} {why}") from None
             if len(names) != 1:

@@ -315,6 +315,17 @@ def test_a_zip_whose_one_file_lost_its_name_is_refused(tmp_path: Path) -> None:
     refused(csv(tmp_path, nameless, "nameless.zip"), "'' in the archive is not a plain file")
 
 
+def test_a_zip_whose_names_are_no_text_is_refused(tmp_path: Path) -> None:
+    whole = packed(GOOD.encode())
+    central = whole.index(b"PK\1\2")
+    for name in (30, central + 46):  # before the member itself, and in the central directory
+        raw = bytearray(whole)
+        for flags in (6, central + 8):
+            raw[flags + 1] |= 8  # names are UTF-8
+        raw[name] = 0xAB
+        refused(csv(tmp_path, bytes(raw), "odd.zip"), "can.* be read.*invalid start byte")
+
+
 WHOLE = {
     "parquet": ARROW["parquet"],
     "feather": ARROW["feather"],

@@ -110,7 +110,10 @@ def _member(raw: IO[bytes], member: str, bound: int, closing: ExitStack) -> IO[b
             plain = stat.S_IFMT(archive.getinfo(member).external_attr >> 16) in (0, stat.S_IFREG)
             if not member or member.endswith("/") or not plain:  # `is_dir` fails on an empty name
                 raise not_plain
-            return archive.open(member)
+            try:
+                return archive.open(member)
+            except UnicodeDecodeError as error:  # the name that precedes the member itself
+                raise WrongContent(f"its archive cannot be read ({error})") from None
     else:
         why = f"its archive holds more than the {bound:,} bytes allowed"
         bounded = Bounded(_uncompressed(raw, closing), bound, why)
