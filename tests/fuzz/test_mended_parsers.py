@@ -122,7 +122,7 @@ SPEED = {
 
 @pytest.mark.parametrize("what", SPEED)
 def test_a_speed_record_of_another_form(tmp_path: Path, what: str) -> None:
-    record = copy.deepcopy(speed_record("torch-compile-M500.json"))
+    record = copy.deepcopy(speed_record("cpu-M500.json"))
     (tmp_path / "speed.json").write_text(json.dumps(record))
     read_speed(tmp_path)
     SPEED[what](record)
@@ -132,7 +132,7 @@ def test_a_speed_record_of_another_form(tmp_path: Path, what: str) -> None:
 
 
 def test_names_in_a_speed_record_are_no_markup(tmp_path: Path) -> None:
-    record = copy.deepcopy(speed_record("torch-compile-M500.json"))
+    record = copy.deepcopy(speed_record("cpu-M500.json"))
     record["cells"][0]["method"] = "[/b]"
     (tmp_path / "speed.json").write_text(json.dumps(record))
     assert "[/b]" in str(read_speed(tmp_path))
