@@ -222,9 +222,9 @@ def test_a_problem_on_which_nothing_was_gained_has_no_task() -> None:
     worse = record(MINE, (0.0, 1.0), (5.0, 1.5))
     assert profile.targets_of([worse]) == []
     assert profile.targets_of([record(MINE, status="error")]) == []
-    died = record(PEER, (0.0, 1.0), status="error", message="NaN")
-    gained = record(MINE, (0.0, 1.0), (5.0, 0.0))
-    assert profile.targets_of([died, gained]) == pytest.approx([0.1, 0.01])
+    died = record(PEER, (0.0, 2.0), status="error", message="NaN")
+    gained = record(MINE, (0.0, 2.0), (5.0, 0.0))
+    assert profile.targets_of([died, gained]) == pytest.approx([0.2, 0.02])
 
 
 def test_a_figure_has_a_row_for_each_curve_and_what_diverges_spoils_none(
