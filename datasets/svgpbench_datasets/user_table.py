@@ -159,6 +159,7 @@ def _content(file: Path) -> Iterator[tuple[str, IO[bytes]]]:
                 with zipfile.ZipFile(file) as archive:
                     # `ZipInfo.is_dir` fails on an empty name, as in a damaged file
                     names = [name for name in archive.namelist() if not name.endswith("/")]
+            # the last two: an unsupported version, and a name that is not UTF-8
             except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError) as error:
                 why = f"is no .zip archive that can be read ({error})"
                 raise DataError(f"{file} {why}") from None

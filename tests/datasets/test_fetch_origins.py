@@ -188,10 +188,7 @@ def started(cache: Path, url: str, user: int = 0, kind: str = "sha256") -> subpr
 @pytest.mark.parametrize(
     ("kind", "content", "path"),
     [("sha256", CONTENT, "set/data.txt"), ("form", ROADS, "roads/roads.txt")],
-    ids=[
-        "sha256",
-        "form",
-    ],  # pytest 8.0 else puts all the bytes in the name, hence in the environment
+    ids=["sha256", "form"],  # pytest 8.0 would name them by all their bytes
 )
 def test_two_processes_at_once_download_once(
     server: Server, cache: Path, kind: str, content: bytes, path: str

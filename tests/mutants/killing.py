@@ -93,7 +93,7 @@ def judged(
         return Verdict("killed", "timeout", outcome.seconds)
     if outcome.code == PASSED:
         return Verdict("survived", "", outcome.seconds)
-    if outcome.code == FAILED and outcome.failed:  # pytest 8.0 also ends with it where nothing ran
+    if outcome.code == FAILED and outcome.failed:  # pytest 8.0 also uses this code if no test ran
         return Verdict("killed", outcome.failed, outcome.seconds)
     # no test ran: the change cannot even be imported, or `k` leaves nothing
     last = (outcome.failed or outcome.output.strip().splitlines()[-1])[:200]

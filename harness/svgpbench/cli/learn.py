@@ -122,7 +122,8 @@ def learn_command(
         race = declared.problems[name]
         tables = [table(name, race, runs) for table in (search_table, end_table, target_table)]
         show(*tables, notes=notes(name, runs))
-    show(profile_table(entries))
+    if (table := profile_table(entries)).rows:
+        show(table)
     if figure is not None:
         draw_learning(declared, entries, figure)
     if profile is not None:

@@ -218,13 +218,20 @@ def test_the_profile_counts_tasks_within_a_factor_of_the_fastest(
     assert list(panel.lines[1].get_ydata()) == [0.5, 0.5, 0.5, 0.75, 0.75]
 
 
-def test_a_problem_on_which_nothing_was_gained_has_no_task() -> None:
+def test_a_problem_on_which_nothing_was_gained_has_no_task(tmp_path: Path) -> None:
     worse = record(MINE, (0.0, 1.0), (5.0, 1.5))
     assert profile.targets_of([worse]) == []
     assert profile.targets_of([record(MINE, status="error")]) == []
     died = record(PEER, (0.0, 2.0), status="error", message="NaN")
     gained = record(MINE, (0.0, 2.0), (5.0, 0.0))
     assert profile.targets_of([died, gained]) == pytest.approx([0.2, 0.02])
+    # starts that differ by rounding are no gain
+    rounded = record(PEER, (0.0, 1.0 - 1e-15), (5.0, 1.2))
+    entries = {"tiny": [entry(MINE, worse), entry(PEER, rounded)]}
+    assert profile.factors_of(entries) == {}
+    assert list(profile.profile_table(entries).rows) == []
+    profile.draw_profile(entries, tmp_path / "profile.png")
+    assert (tmp_path / "profile.png").stat().st_size > 1000
 
 
 def test_a_figure_has_a_row_for_each_curve_and_what_diverges_spoils_none(

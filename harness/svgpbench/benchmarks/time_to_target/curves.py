@@ -49,7 +49,7 @@ def draw_learning(
 
 def styles_of(entries: Mapping[str, Sequence[ContestantRuns]]) -> dict[str, LineStyle]:
     """Return a line style for each contestant that trained on a problem, by title."""
-    trained = (x for of_problem in entries.values() for x in of_problem if x.trained)
+    trained = (x for problem_entries in entries.values() for x in problem_entries if x.trained)
     titles = dict.fromkeys(x.contestant.title for x in trained)
     distinct_styles = dict.fromkeys((*METHOD_STYLES.values(), *OTHER_STYLES))
     return dict(zip(titles, cycle(distinct_styles), strict=False))
@@ -66,9 +66,9 @@ def _draw(
     for entry in entries:
         for record in entry.trained:
             style = styles[entry.contestant.title]
-            looks = [evaluation for evaluation in record.looks if evaluation.seconds > 0.0]
-            x = [evaluation.seconds for evaluation in looks]
-            y = [x.elbo if curve == "elbo" else x.nlpd or 0.0 for x in looks]
+            looks = [look for look in record.looks if look.seconds > 0.0]  # the axis is logarithmic
+            x = [look.seconds for look in looks]
+            y = [look.elbo if curve == "elbo" else look.nlpd or 0.0 for look in looks]
             ax.plot(x, y, color=style.colour, linestyle=style.dash, linewidth=1.0)
             if record.status == "error" and x:
                 ax.plot(x[-1:], y[-1:], "x", color=style.colour)

@@ -1,8 +1,8 @@
 """Performance profile: the share of tasks that a contestant finishes within a factor of the fastest.
 
 A task is a problem, a seed and a share of the possible gain in test NLPD. A run finishes it when its NLPD is
-at most f_L + (1 − share)(f_0 − f_L), where f_0 is the NLPD at the start and f_L the lowest that any run of
-the problem and seed reached.
+at most f_L + (1 − share)(f_0 − f_L), where f_0 is the NLPD at the start and f_L the lowest NLPD that any run
+of the problem and seed has after it.
 
 Source: Dolan and Moré 2002 (the profile); Moré and Wild 2009, Eq. 2.2 (the NLPD to reach).
 """
@@ -24,22 +24,22 @@ from svgpbench.benchmarks.time_to_target.records import TrainingRecord
 from svgpbench.benchmarks.time_to_target.tables import WHO
 from svgpbench.output.figure import write_figure
 from svgpbench.output.panel import STYLE, finish, legend
-from svgpbench.output.table import MISSING, Table, number
+from svgpbench.output.table import Table, number
 
 SHARES = (0.9, 0.99)
 FACTORS = (1.1, 1.5, 2.0, 4.0)
-"""Factors in the table. Runs are evaluated every 10 %, so that 1.1 is a tie."""
+"""Factors in the table. The shipped plan evaluates a run each time its seconds grow by 10 %: 1.1 is a tie."""
 
 
 def factors_of(entries: Mapping[str, Sequence[ContestantRuns]]) -> dict[str, list[float]]:
     """Return, for each contestant, its seconds over the fastest contestant's, one per task.
 
-    The factor is infinite if its run did not finish. Problems that it cannot train on have no task of its.
+    The factor is infinite if its run did not finish. Problems on which it was not trained do not count.
     """
     factors: dict[str, list[float]] = defaultdict(list)
-    for of_problem in entries.values():
+    for problem_entries in entries.values():
         by_seed: dict[int, dict[str, TrainingRecord]] = defaultdict(dict)
-        for entry in of_problem:
+        for entry in problem_entries:
             for record in entry.trained:
                 by_seed[record.run.seed][entry.contestant.title] = record
         for runs in by_seed.values():
@@ -53,18 +53,23 @@ def factors_of(entries: Mapping[str, Sequence[ContestantRuns]]) -> dict[str, lis
 
 def targets_of(runs: Sequence[TrainingRecord]) -> list[float]:
     """Return the NLPD of each task of one problem and seed; empty if nothing was gained."""
-    reached = [[x.nlpd for x in record.looks if x.nlpd is not None] for record in runs]
-    start = max((nlpds[0] for nlpds in reached if nlpds), default=math.nan)
-    best = min((min(nlpds) for nlpds in reached if nlpds), default=math.nan)
+    first = [record.looks[0] for record in runs if record.looks]
+    start = max((look.nlpd for look in first if look.nlpd is not None), default=math.nan)
+    trained = [look for record in runs for look in record.looks if look.iterations]
+    best = min((look.nlpd for look in trained if look.nlpd is not None), default=math.nan)
     return [best + (1.0 - share) * (start - best) for share in SHARES] if best < start else []
 
 
 def profile_table(entries: Mapping[str, Sequence[ContestantRuns]]) -> Table:
-    """Return a table of the profile at `FACTORS`, the contestant with most of the fastest runs first."""
+    """Return a table of the profile at `FACTORS`, one row per contestant, the fastest first."""
     factors = factors_of(entries)
-    shares = {title: [_within(of, factor) for factor in FACTORS] for title, of in factors.items()}
+    shares = {title: shares_within(values, FACTORS) for title, values in factors.items()}
     rows = [
-        [title, *(f"{100 * x:.0f} %" for x in shares[title]), _finished(factors[title])]
+        [
+            title,
+            *(f"{100 * share:.0f} %" for share in shares[title]),
+            f"{np.isfinite(factors[title]).sum()} of {len(factors[title])}",
+        ]
         for title in sorted(shares, key=shares.__getitem__, reverse=True)
     ]
     header = [WHO, *(number(f"within {factor:g} ×") for factor in FACTORS), number("finished")]
@@ -72,26 +77,23 @@ def profile_table(entries: Mapping[str, Sequence[ContestantRuns]]) -> Table:
     return Table(header, rows, f"tasks: {levels} of the possible gain, of each problem and seed")
 
 
-def _within(factors: Sequence[float], factor: float) -> float:
-    return float(np.mean(np.asarray(factors) <= factor))
-
-
-def _finished(factors: Sequence[float]) -> str:
-    return f"{np.isfinite(factors).sum()} of {len(factors)}" if factors else MISSING
+def shares_within(factors: Sequence[float], limits: Sequence[float]) -> list[float]:
+    """Return, for each limit, the share of `factors` that are at most the limit."""
+    return [float(np.mean(np.asarray(factors) <= limit)) for limit in limits]
 
 
 def draw_profile(entries: Mapping[str, Sequence[ContestantRuns]], out: Path) -> None:
     """Draw the profile, one step curve per contestant. Raises `UserError` if `out` cannot be written."""
     factors, styles = factors_of(entries), styles_of(entries)
-    most = max((x for of in factors.values() for x in of if math.isfinite(x)), default=1.0)
+    finished = {title: sorted(filter(math.isfinite, values)) for title, values in factors.items()}
+    largest = max((values[-1] for values in finished.values() if values), default=1.0)
     with matplotlib.rc_context(STYLE):
         figure = Figure((4.6, 3.0), layout="constrained")
         ax = figure.subplots()
-        for title, of in factors.items():
-            x = [1.0, *sorted(y for y in of if math.isfinite(y)), 1.05 * most]
-            style = styles[title]
-            shares = [_within(of, at) for at in x]
-            ax.step(x, shares, where="post", color=style.colour, linestyle=style.dash)
+        for title, values in factors.items():
+            x, style = [1.0, *finished[title], 1.05 * largest], styles[title]
+            y = shares_within(values, x)
+            ax.step(x, y, where="post", color=style.colour, linestyle=style.dash)
         ax.set_ylim(0.0, 1.02)
         ax.set_xlabel("seconds, as a multiple of the fastest contestant's")
         ax.set_ylabel("share of tasks finished")
