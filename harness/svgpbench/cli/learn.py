@@ -155,9 +155,17 @@ def _run(
 ) -> dict[str, list[ContestantRuns]]:
     """Make the runs without an undisturbed record, and return the entries of each problem.
 
-    A disturbed run is repeated up to `TRIES` times. Ctrl-C loses only the current run.
+    A disturbed run is repeated up to `TRIES` times. Ctrl-C loses only the current run. Raises `UserError` if
+    earlier runs had another number of threads.
     """
     libraries = dict.fromkeys(x.library for x in contestants)
+    digests = {plan.digest(problem) for problem in problems}
+    counts = {x.threads for run, x in recorded.items() if run.plan in digests and x.threads}
+    if counts - {limits.threads}:
+        raise UserError(
+            f"{results} has runs of this plan by --threads {min(counts)}, not {limits.threads}; give "
+            f"--threads {min(counts)}, or another --results"
+        )
     for name in plan.backends if OURS in libraries else ():
         check_backend(name.partition(":")[0])
     peers = locate_peers([name for name in libraries if name != OURS], tell=tell)

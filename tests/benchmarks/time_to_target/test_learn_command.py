@@ -104,6 +104,12 @@ def test_a_comparison_is_run_recorded_resumed_and_shown_again(
     assert [(run.contestant.method, run.seed) for run in again] == [("t-svgp", 1)]
     shown = learn("--from-records")
     assert shown[0] == 0 and "t-svgp" in shown[1] and len(again) == 1
+    assert "after 1e+07 s of training, threads: 1" in shown[1]
+    code, out, err = learn("--library", OURS, "--threads", "2")
+    assert (code, out, err.count("\n")) == (2, "", 1) and len(again) == 1
+    assert (
+        "has runs of this plan by --threads 1, not 2; give --threads 1, or another --results" in err
+    )
     # another plan has records of its own
     (tmp_path / "plan.toml").write_text(PLAN.replace("batch_size = 16", "batch_size = 8"))
     assert learn("--from-records")[0] == 2

@@ -244,15 +244,15 @@ def test_a_problem_that_peers_do_not_have_is_refused(change: dict[str, Any], sai
         prepare_race(tiny_plan(**change), "tiny", 0)
 
 
-def test_the_shipped_plan_trains_for_less_than_an_hour() -> None:
+def test_the_shipped_plan_trains_for_less_than_75_minutes() -> None:
     plan = read_plan()
-    contestants = {"kin40k": 7, "mnist": 5}  # GPJax has no several latents
+    contestants = {"mnist": 5}  # GPJax has no several latents
     trained = sum(
-        contestants[name] * ((len(race.grid) - 1) * race.search_s + len(plan.seeds) * race.seconds)
+        contestants.get(name, 7) * ((len(race.grid) - 1) * race.search_s + len(plan.seeds) * race.seconds)
         + (5 + 2 * len(plan.backends)) * race.search_s
         for name, race in plan.problems.items()
     )
-    assert trained < 3600 and len(plan.seeds) == 3
+    assert trained < 75 * 60 and len(plan.seeds) == 3
 
 
 FAMILIES = [

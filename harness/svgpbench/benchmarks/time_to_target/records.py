@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from svgpbench.benchmarks.records import BenchmarkRecord, read
 from svgpbench.benchmarks.time_to_target.plan import Run
@@ -31,6 +31,7 @@ class TrainingRecord(BenchmarkRecord):
     modes: dict[str, float | str] | None = None  # seconds per call or error of each mode tried
     first_call_s: float | None = None  # compilation included
     looks: tuple[Look, ...] = ()
+    threads: PositiveInt | None = None  # of its process
     other_cores: float = 0.0  # CPU of other processes while it trained
 
     @property

@@ -83,7 +83,11 @@ def end_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) -> Ta
         *(number("NLPD", ".4f"), number("ELBO", _elbo), number("ended")),
     )
     rows = [[entry.contestant.title, *_ends(entry)] for entry in entries if entry.trained]
-    return Table(header, rows, f"{problem}, after {race.seconds:g} s of training")
+    title = f"{problem}, after {race.seconds:g} s of training"
+    counts = {x.threads for entry in entries for x in entry.trained if x.threads}
+    if counts:
+        title += f", threads: {', '.join(map(str, sorted(counts)))}"
+    return Table(header, rows, title)
 
 
 def _ends(entry: ContestantRuns) -> list[str | float | None]:

@@ -72,7 +72,7 @@ class PlanTrainer:
                 learner = {"method": run.contestant.method, "mode": run.mode}
                 answer = process.ask({"do": "learn", **learner, **files})
                 outcome |= {name: answer.get(name) for name in ("mode", "modes", "first_call_s")}
-                outcome["versions"] = process.environment["versions"]
+                outcome |= {name: process.environment[name] for name in ("versions", "threads")}
                 times = [run.seconds] if run.search else self.plan.evaluation_times(run.seconds)
                 for until_s in times:
                     most = self.plan.iterations or ENDLESS
