@@ -104,8 +104,9 @@ def test_modules_and_their_tests_exist() -> None:
             assert (ROOT / test.partition("::")[0]).exists(), test
 
 
-def test_every_survivor_has_been_read() -> None:
+def test_every_survivor_is_of_a_line_that_is_there_and_has_been_read() -> None:
     for survivor in read_survivors().values():
+        assert survivor.was in (ROOT / survivor.file).read_text(encoding="utf-8"), survivor
         kind, _, rest = survivor.word.partition(": ")
         assert kind in {"equivalent", "test"} and rest, survivor
         if kind == "test":
