@@ -153,7 +153,7 @@ def notes(problem: str, entries: Sequence[ContestantRuns]) -> Iterator[str]:
             yield f"{who}: no rates of the grid came to the end of the search"
         for record in (*entry.search, *entry.trained):
             if record.status == "error":
-                when = "at once"
+                when = "before its first evaluation"
                 if last := record.last:
                     when = f"after {last.seconds:.3g} s and {last.iterations} iterations"
                 yield f"{record.run.title}: died {when}: {record.message}"
