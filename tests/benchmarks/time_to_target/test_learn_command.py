@@ -352,7 +352,10 @@ def test_the_search_and_what_went_wrong_are_told() -> None:
     assert "*-700" in row and "died" in row
     notes = "\n".join(tables.notes("tiny", entries))
     assert "t-svgp: refused: no several latents" in notes
-    assert "natgrad (graph) search: γ=0.3 Adam=0.01: died before its first evaluation: InvalidArgumentError" in notes
+    assert (
+        "natgrad (graph) search: γ=0.3 Adam=0.01: died before its first evaluation: InvalidArgumentError"
+        in notes
+    )
     assert "fake m: no rates of the grid came to the end" in notes
     assert "other processes took 0.70 cores" in notes
 

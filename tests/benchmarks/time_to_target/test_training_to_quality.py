@@ -14,7 +14,12 @@ from scipy import stats
 
 from svgpbench.benchmarks.time_to_target.comparison import search
 from svgpbench.benchmarks.time_to_target.plan import Contestant, RatePair, read_plan
-from svgpbench.benchmarks.time_to_target.problems import Judge, minibatches, prepare_race
+from svgpbench.benchmarks.time_to_target.problems import (
+    Judge,
+    minibatches,
+    prepare_race,
+    sizes_of,
+)
 from svgpbench.benchmarks.time_to_target.records import read_training
 from svgpbench.benchmarks.time_to_target.training import PlanTrainer, Resources
 from svgpbench.benchmarks.timing.peers import SERVE, locate_peers, peer_python
@@ -148,6 +153,28 @@ def test_minibatches_are_epochs_and_seeds_have_their_own() -> None:
     assert np.array_equal(one.X_new, other.X_new)  # of all seeds the same test rows
 
 
+@pytest.mark.parametrize(
+    "split",
+    [
+        {"kind": "k-fold", "folds": 4, "fold": 3},  # 1503 rows: folds of 376, 376, 376 and 375
+        {"kind": "k-fold", "folds": 4, "fold": 2},
+        {"kind": "blocks", "folds": 4, "fold": 3},
+        {"kind": "random", "test_fraction": 0.3},
+        {"kind": "none"},
+    ],
+    ids=str,
+)
+def test_the_size_of_a_problem_is_that_of_its_training_part(split: dict[str, Any]) -> None:
+    plan = tiny_plan(split=split)
+    assert sizes_of(plan.problems["tiny"]) == prepare_race(plan, "tiny", 0).arrays["X"].shape
+
+
+def test_sizes_of_published_splits_are_of_the_training_part() -> None:
+    plan = read_plan()
+    assert sizes_of(plan.problems["kin40k"]) == (36_000, 8)
+    assert sizes_of(plan.problems["mnist"]) == (60_000, 784)
+
+
 def test_a_plan_may_ask_for_the_first_rows_and_for_two_bases() -> None:
     rows = prepare_race(tiny_plan(first_rows=True), "tiny", 0).arrays
     assert np.array_equal(rows["Z"], rows["X"][:7]) and "gamma" not in rows
@@ -248,7 +275,8 @@ def test_the_shipped_plan_trains_for_less_than_75_minutes() -> None:
     plan = read_plan()
     contestants = {"mnist": 5}  # GPJax has no several latents
     trained = sum(
-        contestants.get(name, 7) * ((len(race.grid) - 1) * race.search_s + len(plan.seeds) * race.seconds)
+        contestants.get(name, 7)
+        * ((len(race.grid) - 1) * race.search_s + len(plan.seeds) * race.seconds)
         + (5 + 2 * len(plan.backends)) * race.search_s
         for name, race in plan.problems.items()
     )

@@ -149,9 +149,11 @@ def sizes_of(race: Race) -> tuple[int, int]:
         entry = registry_of(name).describe(name)
     except (UserError, DataError):
         return 1, 1
-    rows = entry.rows
-    if race.split.kind == "fixed" and entry.splits and entry.splits.train_rows:
-        rows = entry.splits.train_rows
-    elif race.split.kind == "random":
-        rows = round(rows * (1 - race.split.test_fraction))
+    rows, split = entry.rows, race.split
+    if split.kind == "fixed" and entry.splits:
+        rows = entry.splits.train_rows or rows - rows // entry.splits.count
+    elif split.kind in ("k-fold", "blocks"):
+        rows -= len(range(split.fold, rows, split.folds))
+    elif split.kind == "random":
+        rows = round(rows * (1 - split.test_fraction))
     return rows, len(entry.features)
