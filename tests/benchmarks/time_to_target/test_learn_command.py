@@ -257,7 +257,12 @@ def test_a_figure_has_a_row_for_each_curve_and_what_diverges_spoils_none(
     assert list(elbo.lines[0].get_ydata()) == [-300.0, -100.0]
     assert list(nlpd.lines[0].get_ydata()) == [1.4, 0.9]
     assert elbo.get_ylim() == (-300.0, -90.0)
+    assert nlpd.get_ylim() == pytest.approx((0.87, 2.1))  # 50 lies above three times the room
     assert (elbo.get_xlabel(), nlpd.get_xlabel()) == ("", "seconds of training")
+    draw_learning(plan, {"tiny": [entry(MINE, lived)]}, tmp_path / "curves.png")
+    assert drawn[1].axes[1].get_ylim() == pytest.approx(
+        (0.87, 1.43)
+    )  # the start, 2.0, is not drawn
 
 
 PEER, OTHER, MINE = Contestant("gpflow", "natgrad"), FAKE, Contestant(OURS, "t-svgp")

@@ -62,7 +62,8 @@ def _draw(
     entries: Sequence[ContestantRuns],
     styles: Mapping[str, LineStyle],
 ) -> None:
-    finished: list[float] = []  # values of the runs that did not fail
+    drawn: list[float] = []
+    finished: list[float] = []  # those of runs that did not fail
     for entry in entries:
         for record in entry.trained:
             style = styles[entry.contestant.title]
@@ -70,6 +71,7 @@ def _draw(
             x = [look.seconds for look in looks]
             y = [look.elbo if curve == "elbo" else look.nlpd or 0.0 for look in looks]
             ax.plot(x, y, color=style.colour, linestyle=style.dash, linewidth=1.0)
+            drawn += y
             if record.status == "error" and x:
                 ax.plot(x[-1:], y[-1:], "x", color=style.colour)
             else:
@@ -87,8 +89,8 @@ def _draw(
         return
     for target in race.targets:
         ax.axhline(target, color="#999999", linewidth=0.6)
-    nlpds = [x.nlpd or 0.0 for entry in entries for record in entry.trained for x in record.looks]
-    if nlpds:
-        low, high = min((*nlpds, *race.targets)), max(race.targets)
+    if drawn:
+        low, high = min((*drawn, *race.targets)), max(race.targets)
         room = max(high - low, 0.1)
-        ax.set_ylim(low - 0.1 * room, high + 3.0 * room)
+        top = max((*drawn, high))
+        ax.set_ylim(low - 0.1 * room, min(top + 0.1 * room, high + 3.0 * room))
