@@ -161,10 +161,10 @@ def _run(
     libraries = dict.fromkeys(x.library for x in contestants)
     digests = {plan.digest(problem) for problem in problems}
     counts = {x.threads for run, x in recorded.items() if run.plan in digests and x.threads}
-    if counts - {limits.threads}:
+    if others := counts - {limits.threads}:
         raise UserError(
-            f"{results} has runs of this plan by --threads {min(counts)}, not {limits.threads}; give "
-            f"--threads {min(counts)}, or another --results"
+            f"{results} has runs of this plan made with --threads {min(others)}, not {limits.threads}; "
+            f"give --threads {min(others)}, or another --results"
         )
     for name in plan.backends if OURS in libraries else ():
         check_backend(name.partition(":")[0])

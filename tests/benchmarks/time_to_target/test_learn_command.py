@@ -108,7 +108,8 @@ def test_a_comparison_is_run_recorded_resumed_and_shown_again(
     code, out, err = learn("--library", OURS, "--threads", "2")
     assert (code, out, err.count("\n")) == (2, "", 1) and len(again) == 1
     assert (
-        "has runs of this plan by --threads 1, not 2; give --threads 1, or another --results" in err
+        "has runs of this plan made with --threads 1, not 2; give --threads 1, or another --results"
+        in err
     )
     # another plan has records of its own
     (tmp_path / "plan.toml").write_text(PLAN.replace("batch_size = 16", "batch_size = 8"))

@@ -31,7 +31,7 @@ class TrainingRecord(BenchmarkRecord):
     modes: dict[str, float | str] | None = None  # seconds per call or error of each mode tried
     first_call_s: float | None = None  # compilation included
     looks: tuple[Look, ...] = ()
-    threads: PositiveInt | None = None  # of its process
+    threads: PositiveInt | None = None  # of the run's process
     other_cores: float = 0.0  # CPU of other processes while it trained
 
     @property
