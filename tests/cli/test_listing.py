@@ -46,6 +46,17 @@ def test_a_command_waits_for_no_other_s_imports() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
+def test_the_python_functions_are_imported_without_a_framework_or_matplotlib() -> None:
+    program = (
+        "import sys; import svgpbench.api; "
+        "sys.exit(' '.join({'jax', 'torch', 'tensorflow', 'matplotlib'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_help_names_every_command_in_turn_and_each_has_its_own(cli: Cli) -> None:
     lines = [line.split() for line in cli("--help").out.partition("Start:")[2].splitlines()]
     assert [words[0] for words in lines if words and words[0] in COMMANDS] == list(COMMANDS)

@@ -91,7 +91,8 @@ def claims_command(
     from svgpbench.papers.judged_claims import judged_claims
 
     papers = [load_paper(name) for name in ([paper] if paper else paper_folders())]
-    with counting("computing claims afresh") as on_done:
+    at_once = "" if ids else " (--released shows the shipped grades at once)"
+    with counting(f"computing claims afresh{at_once}") as on_done:
         ledger = judged_claims(papers, results, ids or [], on_done)
     if page == "artefacts":
         from svgpbench.papers.artefact_costs import costs_as_markdown
@@ -183,7 +184,8 @@ def _contradictions(results: Path) -> str:
     conflicts = contradictions()
     papers = [load_paper(name) for name in paper_folders()]
     ids = [claim.id for conflict in conflicts for claim in conflict.claims]
-    with counting("computing claims afresh") as on_done:
+    at_once = "" if ids else " (--released shows the shipped grades at once)"
+    with counting(f"computing claims afresh{at_once}") as on_done:
         ledger = judged_claims(papers, results, ids, on_done)
     return contradictions_as_markdown(conflicts, {judged.claim.id: judged for _, judged in ledger})
 

@@ -14,7 +14,8 @@ from svgpbench.cli.options import AsJson, KernelName
 from svgpbench.cli.printing import print_json, show, tell
 from svgpbench.experiments.cell import load_data
 from svgpbench.output.table import Column, Table, number
-from svgpbench.posterior.inducing_counts import COUNTS, answer, compare_inducing_counts, draw
+from svgpbench.posterior.inducing_counts import COUNTS, answer, compare_inducing_counts
+from svgpbench.posterior.plots import plot_inducing_counts
 
 
 def inducing_command(
@@ -71,7 +72,7 @@ def inducing_command(
         **settings,
     )
     if out:
-        draw(table, len(rows.y)).savefig(out, dpi=200)
+        plot_inducing_counts(table, len(rows.y)).savefig(out, dpi=200)
     if as_json:
         print_json({"rows": table.to_dict("records"), "answer": answer(table)})
         return

@@ -7,14 +7,11 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any, Final
 
-import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.figure import Figure
 
 from svgpbench.errors import UnsettledWarning, UserError
-from svgpbench.output.panel import STYLE
 from svgpbench.posterior.evidence_bounds import evidence_bounds
 from svgpbench.posterior.fit import Named, fit
 
@@ -105,21 +102,3 @@ def answer(table: pd.DataFrame) -> str:
         gain = "" if np.isnan(largest["gain"]) else f" The last ones added {largest['gain']:.2g}."
         return f"No M is certified: {at_largest} more points could add up to {missing}.{gain}"
     return f"M = {M} is enough: {at_largest} log p(y) of the exact GP is at most {missing} above its bound."
-
-
-def draw(table: pd.DataFrame, n: int) -> Figure:
-    """Draw the bounds per row against the number of inducing points, of a table and its number of rows."""
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(4.0, 2.8), layout="constrained")
-        axes = figure.subplots()
-        axes.plot(table["inducing"], table["bound"] / n, color="#0072B2", marker=".", label="bound")
-        if table["upper_bound"].notna().any():
-            upper = table["upper_bound"] / n
-            axes.plot(table["inducing"], upper, color="#D55E00", marker=".", label="upper bound")
-        axes.set_xscale("log")
-        axes.set_xticks(table["inducing"], [str(count) for count in table["inducing"]])
-        axes.minorticks_off()
-        axes.set_xlabel("inducing points M")
-        axes.set_ylabel("nats per row")
-        axes.legend(frameon=False)
-    return figure

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.figure import Figure
 from pydantic import Field
 
 from svgpbench.config import KernelConfig, LikelihoodConfig, MethodConfig, Strict
@@ -29,6 +28,9 @@ from svgpbench.training.batches import EVALUATION_ROWS
 from svgpbench.training.blocks import factor_at, prior_at
 from svgpbench.training.trace_point import scores
 from svgpbench.tree import tree_map
+
+if TYPE_CHECKING:  # Matplotlib takes a fifth of the time of `import svgpbench.api`
+    from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
 
@@ -107,7 +109,9 @@ class Posterior:
 
     def plot_trace(self) -> Figure:
         """Draw the bound against the iteration; raises `UserError` as `elbo`."""
-        return display.plot_trace(self)
+        from svgpbench.posterior import plots
+
+        return plots.plot_trace(self)
 
     def plot(
         self, X: npt.ArrayLike | pd.DataFrame | None = None, *, along: str | None = None
@@ -116,7 +120,9 @@ class Posterior:
 
         Raises `UserError` for an unknown input, and as `predict`.
         """
-        return display.plot(self, X, along=along)
+        from svgpbench.posterior import plots
+
+        return plots.plot(self, X, along=along)
 
     def __repr__(self) -> str:
         return display.summary(self)

@@ -1,0 +1,102 @@
+"""Plots of a posterior: its bound in training, its predictions, and bounds against the inducing points."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from svgpbench.errors import UserError
+from svgpbench.output.panel import STYLE
+
+if TYPE_CHECKING:
+    from svgpbench.posterior.posterior import Posterior
+
+
+def plot_trace(posterior: Posterior) -> Figure:
+    """Draw the bound against the iteration of the training.
+
+    Raises `UserError` if another library trained the posterior.
+    """
+    posterior.elbo  # noqa: B018 - raises if there is no trace
+    trace = posterior.trace
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(4.0, 2.6), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(trace["iteration"], trace["elbo"], color="#0072B2", marker=".", markersize=3)
+        later = trace["elbo"].iloc[len(trace) // 4 :]
+        if np.isfinite(later).sum() > 1 and later.max() > later.min():
+            margin = 0.08 * (later.max() - later.min())
+            axes.set_ylim(later.min() - margin, later.max() + margin)
+        axes.set_xlabel("iteration")
+        axes.set_ylabel("ELBO")
+        if moving := posterior.unsettled:
+            axes.set_title(moving, color="#B00020", fontsize=7.5)
+    return figure
+
+
+def plot(
+    posterior: Posterior, X: npt.ArrayLike | pd.DataFrame | None = None, *, along: str | None = None
+) -> Figure:
+    """Draw predictions along one input: the mean with ±2 standard deviations, or the class probabilities.
+
+    Args:
+        posterior: the posterior.
+        X: inputs [t, D] to predict at, in any order; by default 200 rows along the input, within 2.5 standard
+            deviations of its mean, with the other inputs at their means.
+        along: name of the input on the horizontal axis; the first one by default.
+
+    Raises:
+        UserError: for an unknown input, and as `Posterior.predict`.
+    """
+    features = posterior.facts.features
+    name = features[0] if along is None else along
+    if name not in features:
+        raise UserError(f"the posterior has no input {name!r}; it has {', '.join(features)}")
+    position = features.index(name)
+    if X is None:
+        X = np.repeat(posterior.x_mean[None], 200, axis=0)
+        X[:, position] += posterior.x_scale[position] * np.linspace(-2.5, 2.5, 200)
+    inputs = X[name].to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)[:, position]
+    order = np.argsort(inputs)
+    predicted = posterior.predict(X).iloc[order]
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(4.0, 2.6), layout="constrained")
+        axes = figure.subplots()
+        if posterior.facts.class_labels is None:
+            axes.plot(inputs[order], predicted["mean"], color="#0072B2")
+            if "variance" in predicted:
+                sd = np.sqrt(predicted["variance"])
+                band = (predicted["mean"] - 2 * sd, predicted["mean"] + 2 * sd)
+                axes.fill_between(inputs[order], *band, color="#0072B2", alpha=0.2, linewidth=0)
+            axes.set_ylabel("y")
+        else:
+            for label in posterior.facts.class_labels:
+                axes.plot(inputs[order], predicted[f"p({label})"], label=label)
+            axes.set_ylim(0.0, 1.0)
+            axes.set_ylabel("probability")
+            axes.legend(frameon=False)
+        axes.set_xlabel(name)
+    return figure
+
+
+def plot_inducing_counts(table: pd.DataFrame, n: int) -> Figure:
+    """Draw the bounds per row of a table of `compare_inducing_counts` against M; the data have n rows."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(4.0, 2.8), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(table["inducing"], table["bound"] / n, color="#0072B2", marker=".", label="bound")
+        if table["upper_bound"].notna().any():
+            upper = table["upper_bound"] / n
+            axes.plot(table["inducing"], upper, color="#D55E00", marker=".", label="upper bound")
+        axes.set_xscale("log")
+        axes.set_xticks(table["inducing"], [str(count) for count in table["inducing"]])
+        axes.minorticks_off()
+        axes.set_xlabel("inducing points M")
+        axes.set_ylabel("nats per row")
+        axes.legend(frameon=False)
+    return figure
