@@ -78,6 +78,18 @@ def test_an_entry_fits_one_screen_with_its_finding_evidence_and_conditions(
     assert "svgpbench claims adam2021-16 --results" in said
 
 
+def test_the_docs_show_lines_that_the_command_prints(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    page = (RESULTS.parent / "docs" / "claims.md").read_text("utf-8")
+    shown = page.partition("prints, among other lines:\n")[2].partition("\n* ")[0]
+    printed = " ".join(cli("claims", "adam2021-16", "--results", RESULTS).out.split())
+    lines = [" ".join(line.split()) for line in shown.splitlines() if line]
+    assert len(lines) > 8
+    assert [line for line in lines if line not in printed] == []
+
+
 def test_every_claim_has_a_row_that_fits_and_says_why_it_is_not_run(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,7 +42,7 @@ COMMANDS: dict[str, tuple[str | Path, ...]] = {
     ),
     "claims": ("claims", "--released"),
     "a claim": ("claims", "adam2021-16", "--results", RESULTS),
-    "speed": ("speed", "--load", RESULTS / "speed" / "gpflow-cpu.json"),
+    "speed": ("speed", "--load", RESULTS / "speed" / "cpu-M500.json"),
     "scaling": ("scaling", "--load", RESULTS / "scaling" / "gaussian-cpu.json"),
     "survive": ("survive", "--from-records", "--results", RESULTS / "survival"),
     "learn": ("learn", "--from-records", "--results", RESULTS / "learning"),
@@ -58,7 +58,7 @@ WITHOUT_TABLES: dict[str, tuple[str | Path, ...]] = {
         *("--figure", "scaling.png", "--json"),
     ),
     "roofline": (
-        *("speed", "--load", RESULTS / "speed" / "gpflow-cpu.json", "--roofline", "roofline.png"),
+        *("speed", "--load", RESULTS / "speed" / "cpu-M500.json", "--roofline", "roofline.png"),
     ),
     "reproduce": ("reproduce", "adam2021/fig5", "--from-records", "--results", RESULTS),
     "collect": ("collect", "records", "--out", "cells.csv"),

@@ -25,8 +25,8 @@ from svgpbench.output.panel import STYLE, grid, legend_of, plain_powers
 
 MARKS = "osD^vP*X<>ph8d"
 CAPTION = (
-    "Roofline: FLOPs as counted over the median time of a step, against FLOPs a byte of its arguments and "
-    "results; the line from a mark ends at FLOPs a byte with nothing fused. Roofs: bandwidth of a copy from "
+    "Roofline: FLOPs as counted over the median time of a step, against FLOPs per byte of its arguments and "
+    "results; the line from a mark ends at FLOPs per byte with nothing fused. Roofs: bandwidth of a copy from "
     "memory (dashed) and of the problem's own arrays, and the best rates seen of each kind of arithmetic at "
     "the problem's shapes."
 )
@@ -69,8 +69,10 @@ def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> str:
             panel.set_visible(False)
         for row in axes:
             row[0].set_ylabel("GFLOP/s")
-        for panel in axes[-1]:
-            panel.set_xlabel("FLOPs a byte that must move")
+        for column in range(columns):  # the lowest panel of each; the last column may have one less
+            lowest = panels[: len(problems)][column::columns][-1]
+            lowest.set_xlabel("FLOPs per byte that must move")
+            lowest.tick_params(labelbottom=True)
         handles = [
             Line2D([], [], color="0.4", marker=mark, linestyle="", markersize=4, label=kind)
             for kind, mark in marks.items()

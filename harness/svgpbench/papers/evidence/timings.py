@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from svgpbench.benchmarks.timing.record_files import read_report
 from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
-from svgpbench.errors import UserError
 from svgpbench.papers import Paper
 from svgpbench.papers.evidence.records import Evidence
 from svgpbench.papers.schema import Timing
@@ -36,15 +35,12 @@ def load_timing(results: Path, timing: Timing) -> TimingEvidence:
     """Return the rounds in which every step of a method was undisturbed.
 
     If the record or a problem's times are missing, `why_not` has the reason. Raises `UserError` if the file
-    is not a record of `svgpbench speed`.
+    cannot be read or is not a record of `svgpbench speed`.
     """
     path = results / timing.record
     if not path.is_file():
         return TimingEvidence(pd.DataFrame(), f"no record {timing.record} in {results}")
-    try:
-        report = SpeedReport.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise UserError(f"{path}: is no record of `svgpbench speed --out`") from None
+    report = read_report(path, "speed", SpeedReport.from_json)
     frame = pd.DataFrame(
         [row for problem in timing.problems for row in _rounds(report, timing, problem)],
         columns=["problem", "method", "round", "seconds"],
