@@ -41,7 +41,9 @@ def speed_record(name: str) -> dict[str, Any]:
 
 
 def write_speed(folder: Path, rng: random.Random) -> None:
-    tree = speed_record(rng.choice(("cpu-M100-two-threads.json", "cpu-M500.json", "adam2021-fig4.json")))
+    tree = speed_record(
+        rng.choice(("cpu-M100-two-threads.json", "cpu-M500.json", "adam2021-fig4.json"))
+    )
     (folder / "speed.json").write_bytes(json_mutated(tree, rng))
 
 

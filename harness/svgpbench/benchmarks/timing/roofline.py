@@ -26,7 +26,7 @@ from svgpbench.output.panel import STYLE, grid, legend_of, plain_powers
 MARKS = "osD^vP*X<>ph8d"
 CAPTION = (
     "Roofline: FLOPs as counted over the median time of a step, against FLOPs per byte of its arguments and "
-    "results; the line from a mark ends at FLOPs per byte with nothing fused. Roofs: bandwidth of a copy from "
+    "results; the line from a mark ends at FLOPs per byte without fusion. Roofs: bandwidth of a copy from "
     "memory (dashed) and of the problem's own arrays, and the best rates seen of each kind of arithmetic at "
     "the problem's shapes."
 )
