@@ -11,7 +11,7 @@ import typer
 from svgpbench.cli.data.audit import TableTask, Task
 from svgpbench.cli.one_data_set import USUAL_LIKELIHOODS, one_data_set
 from svgpbench.cli.options import AsJson, KernelName
-from svgpbench.cli.printing import print_json, show, tell
+from svgpbench.cli.printing import print_json, show
 from svgpbench.experiments.cell import load_data
 from svgpbench.output.table import Column, Table, number
 from svgpbench.posterior.inducing_counts import COUNTS, answer, compare_inducing_counts
@@ -99,5 +99,4 @@ def inducing_command(
             "could add to the bound, at the hyperparameters of the largest M",
         ),
     )
-    show(shown)
-    tell(answer(table))
+    show(shown, answer(table))
