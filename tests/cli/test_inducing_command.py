@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from command_line import Cli
 
+from svgpbench.posterior.plots import plot_inducing_counts
+
 PNG = b"\x89PNG"
 
 
@@ -21,6 +23,25 @@ def sine(tmp_path: Path) -> Path:
         tmp_path / "mine.csv", index=False
     )
     return tmp_path / "mine.csv"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("bounds.xyz", "name a file ending in"), ("absent/bounds.png", "absent")]
+)
+def test_a_picture_that_cannot_be_written_is_refused_before_the_fits(
+    cli: Cli, sine: Path, tmp_path: Path, name: str, why: str
+) -> None:
+    done = cli("inducing", sine, "--target", "price", "--out", tmp_path / name)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert why in done.err
+
+
+def test_the_picture_has_the_bounds_per_row() -> None:
+    table = pd.DataFrame({"inducing": [3, 12], "bound": [-8.0, 4.0], "upper_bound": [10.0, 6.0]})
+    (axes,) = plot_inducing_counts(table, 2).axes
+    bound, upper = axes.lines
+    assert list(bound.get_ydata()) == [-4.0, 2.0]
+    assert list(upper.get_ydata()) == [5.0, 3.0]
 
 
 def test_table_and_answer_are_on_standard_output_and_a_picture_is_drawn(

@@ -13,6 +13,7 @@ from svgpbench.cli.one_data_set import USUAL_LIKELIHOODS, one_data_set
 from svgpbench.cli.options import AsJson, KernelName
 from svgpbench.cli.printing import print_json, show
 from svgpbench.experiments.cell import load_data
+from svgpbench.output.figure import check_figure_path, write_figure
 from svgpbench.output.table import Column, Table, number
 from svgpbench.posterior.inducing_counts import COUNTS, answer, compare_inducing_counts
 from svgpbench.posterior.plots import plot_inducing_counts
@@ -55,6 +56,8 @@ def inducing_command(
     as_json: AsJson = False,
 ) -> None:
     """Fit all rows with more and more inducing points, and say how many are enough."""
+    if out:
+        check_figure_path(out)
     config = one_data_set(data, [target] if target else [], task)
     rows = load_data(config)
     X = pd.DataFrame(rows.X, columns=list(rows.feature_names))
@@ -72,7 +75,7 @@ def inducing_command(
         **settings,
     )
     if out:
-        plot_inducing_counts(table, len(rows.y)).savefig(out, dpi=200)
+        write_figure(plot_inducing_counts(table, len(rows.y)), out)
     if as_json:
         print_json({"rows": table.to_dict("records"), "answer": answer(table)})
         return

@@ -29,7 +29,7 @@ from svgpbench.training.blocks import factor_at, prior_at
 from svgpbench.training.trace_point import scores
 from svgpbench.tree import tree_map
 
-if TYPE_CHECKING:  # Matplotlib takes a fifth of the time of `import svgpbench.api`
+if TYPE_CHECKING:  # Matplotlib would take a third of the time of `import svgpbench.api`
     from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from committed_records import RESULTS
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from svgpbench.benchmarks.timing.floor import StepWork
@@ -69,6 +71,26 @@ def test_marks_of_one_problem_from_several_records_share_a_panel(tmp_path: Path)
     draw_roofline(reports, both)
     assert both.read_text().count("axes_") == one.read_text().count("axes_")
     assert both.stat().st_size > one.stat().st_size
+
+
+def test_the_lowest_panel_of_each_column_has_an_axis_with_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports = []
+    for problem in ("first", "second", "third"):
+        report = SpeedReport.from_json(json.loads(stored(tmp_path).read_text(encoding="utf-8")))
+        report.cells[0].problem, report.rates[problem] = problem, report.rates.pop("tiny")
+        reports.append(report)
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *rest, **more: drawn.append(figure))
+    draw_roofline(reports, tmp_path / "roof.svg")
+    panels = [panel for panel in drawn[0].axes if panel.get_visible()]
+    labelled = [(panel.get_xlabel() != "", _has_numbers(panel)) for panel in panels]
+    assert labelled == [(False, False), (True, True), (True, True)]
+
+
+def _has_numbers(panel: Axes) -> bool:
+    return any(tick.label1.get_visible() for tick in panel.xaxis.get_major_ticks())
 
 
 def test_nothing_of_a_roofline_is_cut_off(tmp_path: Path) -> None:

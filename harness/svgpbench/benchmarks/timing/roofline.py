@@ -69,7 +69,7 @@ def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> str:
             panel.set_visible(False)
         for row in axes:
             row[0].set_ylabel("GFLOP/s")
-        for column in range(columns):  # the lowest panel of each; the last column may have one less
+        for column in range(columns):  # the last column may have one panel fewer
             lowest = panels[: len(problems)][column::columns][-1]
             lowest.set_xlabel("FLOPs per byte that must move")
             lowest.tick_params(labelbottom=True)
