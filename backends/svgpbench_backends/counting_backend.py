@@ -95,13 +95,16 @@ class CountingOps:
         value = constant(out)
         return attach(out, (x, lambda g: 0.5 * g / value))
 
-    def abs(self, x: Array) -> Array:
+    def _smooth(self, x: Array) -> Array:
+        """Return the shape of a function whose slope is one more function of x, times g."""
         value = constant(x)
-        return attach(elementwise(x), (x, lambda g: g * elementwise(value)))  # its sign
+        return attach(elementwise(x), (x, lambda g: g * elementwise(value)))
+
+    def abs(self, x: Array) -> Array:
+        return self._smooth(x)
 
     def softplus(self, x: Array) -> Array:
-        value = constant(x)
-        return attach(elementwise(x), (x, lambda g: g * elementwise(value)))  # logistic function
+        return self._smooth(x)
 
     def maximum(self, x: Array, y: Array | float) -> Array:
         a, b = constant(x), constant(y)
@@ -121,11 +124,19 @@ class CountingOps:
         )
 
     def erfc(self, x: Array) -> Array:
-        value = constant(x)
-        return attach(elementwise(x), (x, lambda g: g * elementwise(value)))  # its density
+        return self._smooth(x)
+
+    def sin(self, x: Array) -> Array:
+        return self._smooth(x)
+
+    def cos(self, x: Array) -> Array:
+        return self._smooth(x)
 
     def lgamma(self, x: Array) -> Array:
-        return elementwise(x)
+        return self._smooth(x)
+
+    def digamma(self, x: Array) -> Array:
+        return self._smooth(x)
 
     # --- shapes and sums -----------------------------------------------------------------------
     matrix_transpose = staticmethod(transpose)
@@ -139,6 +150,9 @@ class CountingOps:
 
     def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
         return total(constant(x), axis, keepdims=keepdims)  # as many comparisons as additions
+
+    def sort(self, x: Array, *, axis: int = -1) -> Array:
+        return copied(constant(x))
 
     def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
         before = range(xs[0].ndim)[axis]  # number of axes before `axis`

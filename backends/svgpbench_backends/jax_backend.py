@@ -89,6 +89,9 @@ class JaxOps:
     softplus = staticmethod(jax.nn.softplus)
     erfc = staticmethod(lax.erfc)
     lgamma = staticmethod(lax.lgamma)
+    digamma = staticmethod(lax.digamma)
+    sin = staticmethod(jnp.sin)
+    cos = staticmethod(jnp.cos)
 
     def sum(
         self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
@@ -97,6 +100,9 @@ class JaxOps:
 
     def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
         return jnp.max(x, axis=axis, keepdims=keepdims)
+
+    def sort(self, x: Array, *, axis: int = -1) -> Array:
+        return jnp.sort(x, axis=axis)
 
     def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
         return jnp.concatenate(list(xs), axis=axis)

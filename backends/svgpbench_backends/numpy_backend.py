@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from autograd.extend import defvjp, primitive
 from scipy.linalg import lapack
-from scipy.special import erfc, gammaln
+from scipy.special import digamma, erfc, gammaln, zeta
 
 from svgpbench.ops import Array, Capabilities, Tree
 from svgpbench.tree import leaves, rebuild
@@ -86,8 +86,8 @@ def _solve_vjp_b(x: Array, a: Array, b: Array, lower: bool, transpose: bool) -> 
     return lambda g: _sum_to(_solve(a, g, lower, not transpose), b.shape)
 
 
-# autograd.scipy has it too, and imports scipy.stats, which takes longer than the rest of this module
-_erfc = primitive(erfc)
+# autograd.scipy has them too, and imports scipy.stats, which takes longer than the rest of this module
+_erfc, _gammaln, _digamma = primitive(erfc), primitive(gammaln), primitive(digamma)
 
 
 def _erfc_vjp(_: Array, x: Array) -> Callable[[Array], Array]:
@@ -102,6 +102,8 @@ def _constant(x: Array) -> Array:
 defvjp(_cholesky, _cholesky_vjp)
 defvjp(_solve, _solve_vjp_a, _solve_vjp_b)
 defvjp(_erfc, _erfc_vjp)
+defvjp(_gammaln, lambda _, x: lambda g: g * _digamma(x))
+defvjp(_digamma, lambda _, x: lambda g: g * zeta(2.0, x))
 defvjp(_constant, lambda _, x: lambda g: anp.zeros(x.shape))
 
 
@@ -129,6 +131,8 @@ class NumpyOps:
 
     exp = staticmethod(anp.exp)
     log1p = staticmethod(anp.log1p)
+    sin = staticmethod(anp.sin)
+    cos = staticmethod(anp.cos)
     abs = staticmethod(anp.abs)
     maximum = staticmethod(anp.maximum)
     where = staticmethod(anp.where)
@@ -154,10 +158,16 @@ class NumpyOps:
         return _erfc(x)
 
     def lgamma(self, x: Array) -> Array:
-        return gammaln(x)
+        return _gammaln(x)
+
+    def digamma(self, x: Array) -> Array:
+        return _digamma(x)
 
     def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
         return anp.max(x, axis=axis, keepdims=keepdims)
+
+    def sort(self, x: Array, *, axis: int = -1) -> Array:
+        return anp.sort(x, axis=axis)
 
     def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
         return anp.concatenate(list(xs), axis=axis)

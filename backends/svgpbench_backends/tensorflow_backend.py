@@ -63,6 +63,9 @@ class TensorFlowOps:
     softplus = staticmethod(tf.math.softplus)
     erfc = staticmethod(tf.math.erfc)
     lgamma = staticmethod(tf.math.lgamma)
+    digamma = staticmethod(tf.math.digamma)
+    sin = staticmethod(tf.sin)
+    cos = staticmethod(tf.cos)
 
     def sum(
         self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
@@ -71,6 +74,9 @@ class TensorFlowOps:
 
     def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
         return tf.reduce_max(x, axis=axis, keepdims=keepdims)
+
+    def sort(self, x: Array, *, axis: int = -1) -> Array:
+        return tf.sort(x, axis=axis)
 
     def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
         return tf.concat(list(xs), axis=axis)

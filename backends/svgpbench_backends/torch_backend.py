@@ -54,6 +54,14 @@ class TorchOps:
     tril = staticmethod(torch.tril)
     erfc = staticmethod(torch.erfc)
     lgamma = staticmethod(torch.lgamma)
+    sin = staticmethod(torch.sin)
+    cos = staticmethod(torch.cos)
+
+    def digamma(self, x: Array) -> Array:
+        # the slope of torch's own digamma is off by 5e-10 near 1; ζ(2, x) is the same function
+        fixed = x.detach()
+        slope = torch.special.zeta(torch.full_like(fixed, 2.0), fixed)
+        return torch.digamma(fixed) + slope * (x - fixed)
 
     def maximum(self, x: Array, y: Array | float) -> Array:
         return torch.clamp_min(x, y) if isinstance(y, float) else torch.maximum(x, y)
@@ -65,6 +73,9 @@ class TorchOps:
 
     def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
         return torch.amax(x, dim=axis, keepdim=keepdims)
+
+    def sort(self, x: Array, *, axis: int = -1) -> Array:
+        return torch.sort(x, dim=axis).values
 
     def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
         return torch.cat(list(xs), dim=axis)

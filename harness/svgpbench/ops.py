@@ -119,8 +119,17 @@ class Ops(Protocol):
     def erfc(self, x: Array) -> Array:
         """Return 1 − erf(x), with a small relative error as long as the result is a normal number."""
 
+    def sin(self, x: Array) -> Array:
+        """Return the sine of x in radians."""
+
+    def cos(self, x: Array) -> Array:
+        """Return the cosine of x in radians."""
+
     def lgamma(self, x: Array) -> Array:
-        """Return log Γ(x) for x > 0. Not differentiated."""
+        """Return log Γ(x) for x > 0; its derivative is `digamma`."""
+
+    def digamma(self, x: Array) -> Array:
+        """Return the derivative of log Γ at x > 0. Differentiable."""
 
     # --- shapes and sums, array-API names ------------------------------------------------------
     def sum(
@@ -130,6 +139,9 @@ class Ops(Protocol):
 
     def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
         """Return the maximum along `axis`. Not differentiated."""
+
+    def sort(self, x: Array, *, axis: int = -1) -> Array:
+        """Return the numbers along `axis` in ascending order. Not differentiated."""
 
     def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
         """Join arrays along an existing axis."""

@@ -65,6 +65,11 @@ FORWARD: dict[str, tuple[Callable[[Ops, Array], Array], Callable[[Floats], Any],
     ),
     "erfc": (lambda ops, x: ops.erfc(x), scipy.special.erfc, X),
     "lgamma": (lambda ops, x: ops.lgamma(x), scipy.special.gammaln, POSITIVE),
+    "digamma": (lambda ops, x: ops.digamma(x), scipy.special.digamma, POSITIVE),
+    "sin": (lambda ops, x: ops.sin(x), np.sin, 4.0 * X),
+    "cos": (lambda ops, x: ops.cos(x), np.cos, 4.0 * X),
+    "sort": (lambda ops, x: ops.sort(x), np.sort, X),
+    "sort along an axis": (lambda ops, x: ops.sort(x, axis=1), lambda x: np.sort(x, axis=1), X),
     "reshape": (lambda ops, x: ops.reshape(x, (4, -1)), lambda x: x.reshape(4, -1), X),
     "broadcast_to": (
         lambda ops, x: ops.broadcast_to(x[:, :1, :], (5, 2, 3, 4)),
@@ -122,6 +127,7 @@ def symmetric_cholesky(ops: Ops, a: Array) -> Array:
 
 TRIANGULAR = numbers(2, 3, 3) + 3.0 * np.eye(3)
 SMALL = numbers(2, 3)
+GAMMA_ARGUMENTS = np.array([0.3, 1.07, 1.46, 2.0, 7.3, 400.0])
 DIFFERENTIABLE: dict[str, tuple[Callable[..., Array], list[Floats]]] = {
     "cholesky": (symmetric_cholesky, [positive_definite(2, 3, 3)]),
     "cholesky of one matrix": (symmetric_cholesky, [positive_definite(3, 3)]),
@@ -137,6 +143,9 @@ DIFFERENTIABLE: dict[str, tuple[Callable[..., Array], list[Floats]]] = {
     "solve, right side broadcast": (solve_case(True, True), [TRIANGULAR, numbers(3, 2)]),
     "diagonal": (lambda ops, x: ops.diagonal(x), [numbers(2, 3, 3)]),
     "erfc": (lambda ops, x: ops.erfc(x), [SMALL]),
+    "lgamma": (lambda ops, x: ops.lgamma(x), [GAMMA_ARGUMENTS]),
+    "digamma": (lambda ops, x: ops.digamma(x), [GAMMA_ARGUMENTS]),
+    "sin, cos": (lambda ops, x: ops.sin(4.0 * x) + 2.0 * ops.cos(3.0 * x), [SMALL]),
     "tril": (lambda ops, x: ops.tril(x) * x, [numbers(2, 3, 3)]),
     "flip": (lambda ops, x: ops.flip(x, axis=(-2, -1)) * x, [numbers(2, 3, 3)]),
     "take": (lambda ops, x: ops.take(x, ops.asarray(np.array([2, 0, 2])), axis=1) ** 2, [SMALL]),

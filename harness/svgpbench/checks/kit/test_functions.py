@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
-from scipy.special import erfc, gammaln
+from scipy.special import digamma, erfc, gammaln
 
 from svgpbench.checks.kit.functions import FORWARD
 from svgpbench.checks.kit.numbers import assert_same, numbers
@@ -35,12 +38,15 @@ def test_erfc_keeps_its_digits_in_the_tail(typed: Ops) -> None:
     assert np.all(np.abs(got / erfc(np.float64(x)) - 1.0) <= tolerance)
 
 
-def test_lgamma_equals_scipy_where_it_is_small_and_where_it_is_large(typed: Ops) -> None:
-    x = np.array([1e-6, 0.03, 0.5, 1.0, 1.2, 1.5, 2.0, 2.5, 7.3, 41.0, 171.0, 1e4, 1e6])
+@pytest.mark.parametrize(("name", "reference"), [("lgamma", gammaln), ("digamma", digamma)])
+def test_gamma_functions_equal_scipy_where_they_are_small_and_where_they_are_large(
+    typed: Ops, name: str, reference: Callable[[Any], Any]
+) -> None:
+    x = np.array([1e-6, 0.03, 0.5, 1.0, 1.2, 1.4616, 2.0, 2.5, 7.3, 41.0, 171.0, 1e4, 1e6])
     x = x.astype(typed.dtype)
-    got, expected = typed.to_numpy(typed.lgamma(typed.asarray(x))), gammaln(np.float64(x))
+    got, expected = typed.to_numpy(getattr(typed, name)(typed.asarray(x))), reference(np.float64(x))
     assert got.dtype == np.dtype(typed.dtype)
-    # relative error for large values; absolute error near the zeros at 1 and 2
+    # relative error for large values; absolute error near their zeros, which lie between 1 and 2
     assert np.all(
         np.abs(got - expected) <= 16 * eps(typed.dtype) * np.maximum(1.0, np.abs(expected))
     )
