@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from svgpbench.checks.rounding import trajectory
 from svgpbench.errors import NoAutodiffError
 from svgpbench.ops import Ops
 from svgpbench.plugins import BACKENDS, load, load_backend
+from svgpbench.runs.parent_process import end_with
 from svgpbench.runs.worker import one_line
 from svgpbench.runs.worker_setup import pin
 
@@ -108,6 +110,7 @@ def _refused_dtype(backend: str, dtype: str) -> str:
 
 def main() -> None:
     """Run `python -m svgpbench.checks.worker OUT.npz` with the task on standard input."""
+    end_with(os.getppid())
     task = json.load(sys.stdin)
     pin(task["backend"], 1, [])
     np.savez(Path(sys.argv[1]), **run_task(task))  # type: ignore[arg-type, unused-ignore]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
@@ -16,6 +17,7 @@ from svgpbench.papers import Paper
 from svgpbench.papers.evidence.records import ComputedFrame, compute, computed_frame
 from svgpbench.papers.grading import Compute, is_computed
 from svgpbench.runs.cores import usable_cores
+from svgpbench.runs.parent_process import end_with
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -97,7 +99,8 @@ def precompute(
 
 
 def _begin() -> None:
-    """Initialise a worker: one BLAS thread, and Ctrl-C ends it without a traceback."""
+    """Initialise a worker: one BLAS thread, ended with its parent, and by Ctrl-C without a traceback."""
+    end_with(os.getppid())
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threadpool_limits(1)

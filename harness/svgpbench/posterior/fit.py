@@ -144,8 +144,11 @@ def _trained(config: CellConfig, timeout: float | None) -> Posterior:
     check_cells([config])
     kind, environment = WorkerKind.for_cell(config), dict(os.environ)
     worker = None
-    while _idle and worker is None:
-        idle, its_environment = _idle.pop()
+    while worker is None:
+        try:
+            idle, its_environment = _idle.pop()  # one step: another thread may take the last one
+        except IndexError:
+            break
         reusable = idle.alive and not idle.needs_replacement
         if idle.kind == kind and its_environment == environment and reusable:
             worker = idle

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 POLL_INTERVAL_S = 0.1  # between calls of `on_poll`
 
@@ -25,6 +26,7 @@ class LineProcess:
         self.who = who
         self._reaped = False
         self._unread = b""
+        self._oom_kills = oom_kills()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._process = subprocess.Popen(
             [*command, "--parent", str(os.getpid())],
@@ -101,8 +103,16 @@ class LineProcess:
         if code is None or code >= 0:
             return f"{self.who} exited with code {code}"
         name = signal.Signals(-code).name
-        hint = " (the kernel does so when memory runs out)" if name == "SIGKILL" else ""
-        return f"{self.who} was killed by {name}{hint}"
+        if name != "SIGKILL":
+            return f"{self.who} was killed by {name}"
+        kills = oom_kills()
+        if kills is None or self._oom_kills is None:
+            by = "by the kernel if memory ran out, else by another program"
+        elif kills > self._oom_kills:
+            by = "the kernel killed a process as memory ran out"
+        else:
+            by = "by another program: the kernel has killed none for memory"
+        return f"{self.who} was killed by {name} ({by})"
 
     def close(self) -> None:
         """End an idle process and its children."""
@@ -126,3 +136,13 @@ class LineProcess:
         with suppress(subprocess.TimeoutExpired):  # a hung driver may hold it; nothing helps then
             self._process.wait(10)
         self._reaped = True
+
+
+def oom_kills() -> int | None:
+    """Return how many processes the kernel has killed for memory since it booted; None if it is unknown."""
+    try:
+        lines = Path("/proc/vmstat").read_text("ascii").splitlines()
+    except OSError:  # not Linux
+        return None
+    counts = dict(line.split() for line in lines)
+    return int(counts["oom_kill"]) if "oom_kill" in counts else None

@@ -9,16 +9,10 @@ prints goes to stderr.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import faulthandler
 import importlib
-import os
-import queue
-import signal
-import sys
-import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
@@ -27,6 +21,7 @@ from svgpbench.environment import describe
 from svgpbench.errors import UserError
 from svgpbench.experiments.outcome import Outcome
 from svgpbench.plugins import place_in_a_plugin
+from svgpbench.runs.parent_process import end_with, listen, take_pipes
 from svgpbench.runs.protocol import TARGET, Answer, Hello, Request
 from svgpbench.runs.worker_setup import peak_memory_bytes, pin
 
@@ -39,7 +34,6 @@ OUT_OF_MEMORY = (
     "cublas_status_alloc_failed",
     "cusolver_status_alloc_failed",
 )
-PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -55,7 +49,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     requests, answers = take_pipes()
     faulthandler.enable()  # a segfault leaves the Python stack on stderr
-    die_with(options.parent)
+    end_with(options.parent)
     pin(options.backend, options.threads, [int(core) for core in options.cores.split(",") if core])
     write_message(answers, Hello(environment=describe(options.threads, options.device)))
     for line in listen(requests):
@@ -63,38 +57,6 @@ def main(arguments: list[str] | None = None) -> None:
         environment = describe(options.threads, options.device)
         facts = {"environment": environment, "peak_memory_bytes": peak_memory_bytes()}
         write_message(answers, answer.model_copy(update=facts))
-
-
-def take_pipes() -> tuple[TextIO, TextIO]:
-    """Keep stdin and stdout for the protocol; descriptors 0 and 1 become /dev/null and stderr."""
-    requests, answers = os.dup(0), os.dup(1)  # dup: not inherited by a framework's own processes
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    os.dup2(2, 1)
-    return os.fdopen(requests, encoding="utf-8"), os.fdopen(answers, "w", encoding="utf-8")
-
-
-def die_with(parent: int) -> None:
-    """Ask the kernel to kill this process when its parent dies, where the kernel can."""
-    if sys.platform == "linux" and parent:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # the parent died before `prctl` was called
-            os._exit(1)
-
-
-def listen(requests: TextIO) -> Iterator[str]:
-    """Yield lines as they arrive. When the pipe closes, the process ends, even in the middle of a cell."""
-    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-
-    def read() -> None:
-        for line in requests:
-            lines.put(line)
-        os._exit(0)  # the parent has ended, and frameworks are slow to exit
-
-    threading.Thread(target=read, daemon=True).start()
-    while True:
-        yield lines.get()
 
 
 def write_message(answers: TextIO, message: Strict) -> None:

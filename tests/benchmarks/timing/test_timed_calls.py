@@ -127,7 +127,7 @@ def test_a_process_is_pinned_as_asked_and_answers_with_every_call_of_a_round(
     answers, pinned = io.StringIO(), []
     monkeypatch.setattr(worker, "take_pipes", lambda: (map(json.dumps, asked), answers))
     monkeypatch.setattr(worker, "listen", lambda requests: requests)
-    monkeypatch.setattr(worker, "die_with", lambda parent: None)
+    monkeypatch.setattr(worker, "end_with", lambda parent: None)
     monkeypatch.setattr(worker, "pin", lambda *how: pinned.append(how))
     monkeypatch.setattr(worker, "load_problem", lambda path: None)
     monkeypatch.setattr(worker, "prepare", lambda case: {})

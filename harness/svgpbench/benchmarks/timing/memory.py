@@ -25,6 +25,7 @@ from svgpbench.benchmarks.timing.problems import make_problem, save_problem
 from svgpbench.benchmarks.timing.worker import load_problem
 from svgpbench.errors import UserError
 from svgpbench.plugins import framework_missing, frameworks, load_backend
+from svgpbench.runs.parent_process import end_with
 from svgpbench.runs.worker_setup import peak_memory_bytes, pin, worker_environment
 
 CALLS = 5
@@ -90,6 +91,7 @@ def step_memory(
 
 def main_of_one() -> None:
     """Measure the case of the command line and print its memory as JSON."""
+    end_with(os.getppid())
     print(json.dumps(memory_here(*sys.argv[1:])))
 
 

@@ -30,7 +30,8 @@ from svgpbench.benchmarks.timing.timing import first_call, time_calls, warm_up
 from svgpbench.environment import describe
 from svgpbench.errors import NoAutodiffError
 from svgpbench.plugins import BACKENDS, load, load_backend
-from svgpbench.runs.worker import die_with, listen, one_line, take_pipes
+from svgpbench.runs.parent_process import end_with, listen, take_pipes
+from svgpbench.runs.worker import one_line
 from svgpbench.runs.worker_setup import peak_memory_bytes, pin
 
 
@@ -45,7 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
 
     requests, answers = take_pipes()
-    die_with(options.parent)
+    end_with(options.parent)
     name, _, mode = options.backend.partition(":")
     backend = (name, mode, "float64", options.device)
     pin(name, options.threads, [int(core) for core in options.cores.split(",") if core])

@@ -70,16 +70,18 @@ def main() -> None:
     parser.add_argument("script")
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--cores", default="")
-    parser.add_argument("--parent", type=int, default=0)
+    parser.add_argument("--parent", type=int, default=0, help="process id to live no longer than")
     options = parser.parse_args()
-    requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints goes to stderr
+    find_svgpbench()
+    from svgpbench.runs.parent_process import end_with, listen, take_pipes
+
+    requests, answers = take_pipes()
+    end_with(options.parent)
     cores = [int(core) for core in options.cores.split(",") if core]
     if cores and hasattr(os, "sched_setaffinity"):
         for thread in os.listdir("/proc/self/task"):  # NumPy's BLAS has started some already
             os.sched_setaffinity(int(thread), cores)
 
-    find_svgpbench()
     peer = load_script(options.script)
     peer.start(options.threads)
 
@@ -89,7 +91,7 @@ def main() -> None:
 
     say({"environment": describe(options.threads, peer.VERSIONS)})
     prepared: dict[tuple[str, str], tuple[Step, Callable[[], Any]]] = {}
-    for line in requests:
+    for line in listen(requests):
         request = json.loads(line)
         key = (request.get("method"), request.get("step"))
         try:
