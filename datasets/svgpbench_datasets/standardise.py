@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -15,6 +15,71 @@ from svgpbench_datasets.splits import Indices, Split
 
 ROWS_AT_ONCE = 1 << 16
 """Number of rows processed at a time, so that a large table is never copied as a whole."""
+
+
+CONSTANT = 1e-12
+"""Largest standard deviation of a constant column, relative to |mean|: 4,500 units in the last place.
+
+It has no unit: a column in tesla or metres is constant exactly if it is in other units.
+"""
+_ORDINARY = (1e-100, 1e100)
+"""Magnitudes of a column whose squares and sums stay inside float64."""
+
+
+class ColumnStatistics(NamedTuple):
+    """Mean, population standard deviation and constancy of columns, each [D]."""
+
+    mean: Floats
+    spread: Floats
+    constant: NDArray[np.bool_]
+
+
+def column_statistics(
+    X: Floats, rows: Indices | None = None, names: Sequence[str] = ()
+) -> ColumnStatistics:
+    """Compute the statistics of each column of X [N, D]; arguments as `Standardiser.fit`.
+
+    Raises:
+        DataError: the range of a column overflows, or its standard deviation underflows.
+    """
+    train = np.arange(len(X)) if rows is None else rows
+    first, n = X[train[0]], len(train)
+    largest = np.maximum.reduce([np.abs(part).max(axis=0) for part in _parts(X, train)])
+    unit = _unit(largest)
+    # the mean of equal numbers can differ from them in the last digit
+    equal = np.logical_and.reduce([(part == first).all(axis=0) for part in _parts(X, train)])
+    total = sum((part / unit).sum(axis=0) for part in _parts(X, train))
+    mean = np.where(equal, first / unit, total / n)
+    squares = sum(np.square(part / unit - mean).sum(axis=0) for part in _parts(X, train))
+    spread = np.sqrt(squares / n)
+    constant = is_constant(mean, spread)
+    outside = {
+        "large": ~(
+            largest <= np.finfo(np.float64).max / 2.0
+        ),  # deviations are up to twice as large
+        "small": ~constant & (unit * spread == 0.0),
+    }
+    for what, columns in outside.items():
+        if columns.any():
+            column = int(np.argmax(columns))
+            name = repr(names[column]) if names else str(column + 1)
+            raise DataError(f"column {name} is too {what} to standardise in float64; rescale it")
+    return ColumnStatistics(unit * mean, unit * spread, constant)
+
+
+def is_constant(mean: Floats, spread: Floats) -> NDArray[np.bool_]:
+    """Return True for each column [D] that counts as constant, by its mean and standard deviation."""
+    return np.asarray(spread <= CONSTANT * np.abs(mean))
+
+
+def _unit(largest: Floats) -> Floats:
+    """Return a power of two for each column, by which its magnitude [D] becomes about 1.
+
+    It is 1 for an ordinary magnitude. Division by a power of two changes no digit.
+    """
+    extreme = (largest > 0) & ((largest < _ORDINARY[0]) | (largest > _ORDINARY[1]))
+    exponent = np.frexp(np.where(extreme, largest, 1.0))[1] - 1
+    return np.asarray(np.ldexp(1.0, np.maximum(exponent, -1022)))  # the least normal number
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,27 +94,13 @@ class Standardiser:
         """Compute mean and population standard deviation of each column of X [N, D].
 
         `rows` selects rows; None for all. `names` are column names for the error message;
-        without them columns are numbered from 1.
-
-        A column is constant if its standard deviation is at most 1e-12 max(1, |mean|). Its
-        scale is 1, so that it becomes 0 and never NaN.
+        without them columns are numbered from 1. The scale of a constant column is 1, so that it
+        becomes 0 and never NaN.
 
         Raises:
-            DataError: a mean or a standard deviation overflows.
+            DataError: as `column_statistics`.
         """
-        train = np.arange(len(X)) if rows is None else rows
-        first, n = X[train[0]], len(train)
-        with np.errstate(over="ignore", invalid="ignore"):
-            # the mean of equal numbers can differ from them in the last digit
-            equal = np.logical_and.reduce([(part == first).all(0) for part in _parts(X, train)])
-            mean = np.where(equal, first, sum(part.sum(axis=0) for part in _parts(X, train)) / n)
-            squares = sum(np.square(part - mean).sum(axis=0) for part in _parts(X, train))
-            spread = np.sqrt(squares / n)
-        if not (np.isfinite(mean).all() and np.isfinite(spread).all()):
-            column = int(np.argmin(np.isfinite(mean) & np.isfinite(spread)))
-            name = repr(names[column]) if names else str(column + 1)
-            raise DataError(f"column {name} is too large to standardise in float64; rescale it")
-        constant = spread <= 1e-12 * np.maximum(1.0, np.abs(mean))
+        mean, spread, constant = column_statistics(X, rows, names)
         return cls(sealed(mean), sealed(np.where(constant, 1.0, spread)))
 
     @classmethod

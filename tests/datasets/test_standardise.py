@@ -117,13 +117,34 @@ def test_a_column_constant_in_the_training_part_only_stays_finite() -> None:
     assert prepared.X_test[:][0, 0] == 7.1 - 0.1
 
 
-@pytest.mark.parametrize("offset", [0.0, 1.0, 1e9])
-def test_a_spread_below_the_threshold_counts_as_constant(offset: float) -> None:
-    limit = 1e-12 * max(1.0, offset)
-    below = np.array([[offset - limit / 4], [offset + limit / 4]])
+@pytest.mark.parametrize("unit", [1e-300, 1e-150, 1e-13, 1.0, 1e13, 1e150, 1e300])
+@pytest.mark.parametrize("offset", [-1.0, 1.0, 1e6])
+def test_a_spread_far_below_the_mean_counts_as_constant_in_any_unit(
+    offset: float, unit: float
+) -> None:
+    limit = 1e-12 * abs(offset)
+    below = unit * np.array([[offset - limit / 4], [offset + limit / 4]])
     assert Standardiser.fit(below).scale[0] == 1.0
-    above = np.array([[offset - 8 * limit], [offset + 8 * limit]])
-    assert Standardiser.fit(above).scale[0] == pytest.approx(8 * limit, rel=1e-3)
+    above = unit * np.array([[offset - 8 * limit], [offset + 8 * limit]])
+    assert Standardiser.fit(above).scale[0] == pytest.approx(8 * limit * unit, rel=1e-3)
+
+
+@pytest.mark.parametrize("unit", [1e-307, 1e-300, 1e-162, 1e-29, 1e-13, 1e13, 1e155, 1e300])
+def test_other_units_give_the_same_standard_numbers(unit: float) -> None:
+    """Fails for any absolute tolerance, and for squares that leave float64 (they do from 1e-162 on)."""
+    X = np.random.default_rng(0).normal([0.0, 3.0, -50.0], [1.0, 0.1, 20.0], (40, 3))
+    here, there = Standardiser.fit(X), Standardiser.fit(unit * X)
+    np.testing.assert_allclose(there.mean, unit * here.mean, rtol=1e-13)
+    np.testing.assert_allclose(there.scale, unit * here.scale, rtol=1e-13)
+    np.testing.assert_allclose(there.apply(unit * X), here.apply(X), rtol=1e-9)
+
+
+def test_a_power_of_two_as_unit_changes_no_bit() -> None:
+    X = np.random.default_rng(0).normal(2.0, 1.0, (40, 3))
+    for exponent in (-900, -40, 40, 900):
+        unit = np.ldexp(1.0, exponent)
+        there = Standardiser.fit(unit * X)
+        assert there.scale.tobytes() == (unit * Standardiser.fit(X).scale).tobytes()
 
 
 def test_labels_are_untouched() -> None:
@@ -159,20 +180,24 @@ def test_a_split_of_other_rows_is_refused() -> None:
         prepare(dataset, beyond)
 
 
-def test_numbers_too_large_to_square_are_refused() -> None:
+def test_a_range_beyond_float64_is_refused() -> None:
+    """1e200 has no square in float64, but a standard deviation."""
     X = np.array([[1.0, 1e200], [2.0, -1e200]])
-    with pytest.raises(DataError, match="column 2 is too large"):
-        Standardiser.fit(X)
+    assert Standardiser.fit(X).scale == pytest.approx([0.5, 1e200])
+    with pytest.raises(DataError, match="column 2 is too large to standardise"):
+        Standardiser.fit(np.array([[1.0, 1.5e308], [2.0, -1.5e308]]))
+    with pytest.raises(DataError, match="column 'b' is too small to standardise"):
+        Standardiser.fit(np.array([[1.0, 5e-324], *[[2.0, 0.0]] * 20]), names=["a", "b"])
 
 
 @given(
     arrays(
         np.float64,
         st.tuples(st.integers(1, 20), st.integers(1, 4)),
-        elements=st.floats(-1e100, 1e100, allow_subnormal=False),
+        elements=st.floats(-8e307, 8e307, allow_subnormal=False),
     )
 )
-def test_any_moderate_numbers_standardise_to_finite_numbers(X: np.ndarray) -> None:
+def test_numbers_of_any_size_standardise_to_finite_numbers(X: np.ndarray) -> None:
     standardiser = Standardiser.fit(X)
     scaled = standardiser.apply(X)
     assert np.isfinite(scaled).all()

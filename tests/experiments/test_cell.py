@@ -223,3 +223,28 @@ def test_inputs_stay_as_they_are_where_that_is_wanted() -> None:
         identify(config()).cell_id
         != identify(config(data=DataConfig(name="boston", standardise_x=False))).cell_id
     )
+
+
+@pytest.mark.parametrize(
+    ("unit", "changes", "message"),
+    [
+        ((1.0, 1e-7), {"standardise_y": False}, "column 'y' .* rescale it, or set standardise_y"),
+        ((1e-7, 1.0), {"standardise_x": False}, "column 'x' .* rescale it, or set standardise_x"),
+        ((1e-7, 1e-7), {}, ""),
+        ((1e-5, 1e-2), {"standardise_x": False, "standardise_y": False}, ""),
+    ],
+)
+def test_raw_units_that_the_floors_of_parameters_cannot_follow_are_one_line(
+    tmp_path: Path, unit: tuple[float, float], changes: dict[str, bool], message: str
+) -> None:
+    x = np.arange(20.0)
+    rows = zip(unit[0] * x, unit[1] * np.sin(x), strict=True)
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n" + "".join(f"{float(a)!r},{float(b)!r}\n" for a, b in rows))
+    data = {"name": "t", "path": str(path), "target": "y", "task": "regression", **changes}
+    cell = config(data=data, method={"name": "gpr"}, split={"kind": "none"})
+    if not message:
+        build_trainer(cell)
+        return
+    with pytest.raises(UserError, match=message):
+        build_trainer(cell)

@@ -37,7 +37,8 @@ def with_column(values: object, name: str = "more") -> pd.DataFrame:
         (X, ["u"] * 80, "y[0] is 'u', not a number"),
         (X, Y + 1j, "y is of type complex128"),
         (X, Y * 1e300, "column 'height' is too large to standardise"),
-        (X * [1.0, 1e300], Y, "column 'right' is too large to standardise"),
+        (X, Y * 1e-200, "column 'height' is too small to standardise: its variance"),
+        (X * [1.0, 1.5e307], Y, "column 'right' is too large to standardise"),
     ],
 )
 def test_what_cannot_be_trained_on_is_named(inputs: object, targets: object, words: str) -> None:
@@ -45,6 +46,26 @@ def test_what_cannot_be_trained_on_is_named(inputs: object, targets: object, wor
         fit(inputs, targets, inducing=5, training=QUICK)
     assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-29, 1e-13, 1e13, 1e150])
+@pytest.mark.parametrize("of", ["X", "y"])
+def test_a_change_of_units_changes_the_units_of_predictions_only(of: str, unit: float) -> None:
+    """scikit-learn#19726: fields near 1e-13 tesla were taken for constants."""
+    settings = {"inducing": 5, "training": QUICK}
+    by_x, by_y = (unit, 1.0) if of == "X" else (1.0, unit)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsettledWarning)
+        here, there = fit(X, Y, **settings), fit(X * by_x, Y * by_y, **settings)
+    expected, found = here.predict(X), there.predict(X * by_x)
+    assert found["mean"].to_numpy() == pytest.approx(by_y * expected["mean"], rel=1e-6)
+    assert np.sqrt(found["variance"]).to_numpy() == pytest.approx(
+        by_y * np.sqrt(expected["variance"]), rel=1e-6
+    )
+    scores, scaled = here.score(X, Y), there.score(X * by_x, Y * by_y)
+    assert scaled["nlpd"] == pytest.approx(scores["nlpd"], rel=1e-6)
+    assert scaled["nlpd_original"] == pytest.approx(scores["nlpd_original"] + np.log(by_y))
+    assert scaled["rmse_original"] == pytest.approx(by_y * scores["rmse_original"], rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,26 @@
-"""Checks, before training, that a likelihood fits the targets of a data set."""
+"""Checks, before training, that likelihood and kernel fit the numbers of a data set."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
+from svgpbench.kernels import SMALLEST_POSITIVE
 from svgpbench.likelihoods import Likelihood, build_likelihood
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench_datasets import Dataset
+from svgpbench_datasets.standardise import column_statistics
 
 
 def likelihood_for(config: CellConfig, dataset: Dataset) -> Likelihood:
     """Return the likelihood of a cell. The data set gives the number of classes if it is not set.
 
-    Raises `UserError` if the likelihood is for another task, if it does not accept the targets, or if
-    counts are to be standardised.
+    Raises `UserError` if the likelihood is for another task, if it does not accept the targets, if
+    counts are to be standardised, or if a column that is not standardised varies too little.
     """
     likelihood = build_likelihood(config.likelihood)
     task = "regression" if dataset.task == "regression" else "classification"
@@ -36,7 +39,29 @@ def likelihood_for(config: CellConfig, dataset: Dataset) -> Likelihood:
             f"likelihood {likelihood.name!r} takes counts as they are: "
             f"set standardise_y = false for data set {dataset.name!r}"
         )
+    if likelihood.support == "real" and not config.data.standardise_y:
+        _refuse_tiny(dataset.y[:, None], [dataset.target_name], 2, "y", dataset.name)
+    if not config.data.standardise_x:
+        _refuse_tiny(dataset.X, dataset.feature_names, 1, "x", dataset.name)
     return likelihood
+
+
+def _refuse_tiny(
+    columns: np.typing.NDArray[np.float64], names: Sequence[str], power: int, which: str, data: str
+) -> None:
+    """Raise `UserError` for columns [n, D] in raw units that no lengthscale or noise variance reaches.
+
+    Both have a floor. `power` is that of the spread which is compared with it.
+    """
+    spread, constant = column_statistics(columns, names=names)[1:]
+    tiny = ~constant & (spread**power <= SMALLEST_POSITIVE)
+    if tiny.any():
+        column = int(np.argmax(tiny))
+        raise UserError(
+            f"column {names[column]!r} of data set {data!r} varies by {spread[column]:.1g} only, below "
+            f"what parameters of at least {SMALLEST_POSITIVE:g} can follow: rescale it, "
+            f"or set standardise_{which} = true"
+        )
 
 
 def _misfit(likelihood: Likelihood, y: np.typing.NDArray[np.float64]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from svgpbench.config import CellConfig
+from svgpbench.errors import UserError
 from svgpbench.experiments.cell import build_trainer, load_data
 from svgpbench.experiments.identity import completed
 from svgpbench.experiments.outcome import Outcome, columns
@@ -23,8 +24,17 @@ def posterior_path(config: CellConfig) -> Path:
 
 
 def run_cell(config: CellConfig, checkpoint: Path | None = None, every_s: float = 0.0) -> Outcome:
-    """Train, and save the posterior if the run ended with status `ok`."""
+    """Train, and save the posterior if the run ended with status `ok`.
+
+    Raises `UserError` as `build_trainer` does, and if the variance of the target is no float64.
+    """
     trainer, ready = build_trainer(config)
+    if not 1e-153 < ready.y_scale < 1e153:  # predictions have a variance, its square
+        size = "large" if ready.y_scale > 1.0 else "small"
+        raise UserError(
+            f"column {config.data.target!r} is too {size} to standardise: its variance is "
+            "beyond float64; rescale it"
+        )
     trained = trainer.run(checkpoint_of_fit(Path(str(config.data.path))))
     outcome = Outcome(status=trained.status, message=trained.message, trace=columns(trained.trace))
     if trained.status == "ok":

@@ -118,7 +118,23 @@ def test_units_are_those_of_all_rows(table) -> None:
     rows = pd.read_parquet(table)[["a", "b", "y"]].to_numpy()
     assert found.rows == 611
     assert found.mean == pytest.approx(rows.mean(axis=0), rel=1e-13)
-    assert found.squares / 611 == pytest.approx(rows.var(axis=0), rel=1e-12)
+    assert found.norm**2 / 611 == pytest.approx(rows.var(axis=0), rel=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-13, 1e13, 1e300])
+def test_a_table_in_other_units_has_the_same_bound(table, tmp_path, unit) -> None:
+    """Fails if a small column counts as constant, or if its squares leave float64."""
+    frame = pd.read_parquet(table)
+    scaled = tmp_path / "scaled.parquet"
+    units = {"a": unit, "b": 1.0 / unit, "y": unit}
+    frame.assign(**{name: frame[name] * by for name, by in units.items()}).to_parquet(
+        scaled, row_group_size=50
+    )
+    here, there = climbed(table, Workers()), climbed(scaled, Workers())
+    assert there.steps[-1].bound == pytest.approx(here.steps[-1].bound, rel=1e-9)
+    assert there.units.scale == pytest.approx(
+        here.units.scale * [unit, 1.0 / unit, 1.0, unit], rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("rows", [1, 50, 120, 611, 10**9])

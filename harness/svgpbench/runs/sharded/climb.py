@@ -26,6 +26,7 @@ from svgpbench.runs.sharded.workers import Workers
 from svgpbench.training.batches import EVALUATION_ROWS
 from svgpbench.training.session import start_session
 from svgpbench.tree import tree_map
+from svgpbench_datasets.standardise import is_constant
 
 
 class ShardedStep(NamedTuple):
@@ -71,8 +72,8 @@ def climb(
             "use one that is log-concave and does not sample"
         )
     total_moments: Moments = workers.total(moments, shards, (columns,), merged)
-    spread = np.sqrt(total_moments.squares / total_moments.rows)
-    constant = spread <= 1e-12 * np.maximum(1.0, np.abs(total_moments.mean))
+    spread = total_moments.norm / np.sqrt(total_moments.rows)
+    constant = is_constant(total_moments.mean, spread)
     centre, scale = total_moments.mean.copy(), np.where(constant, 1.0, spread)
     if model.likelihood.support != "real":  # targets that are not real-valued are not scaled
         centre[-1], scale[-1] = 0.0, 1.0

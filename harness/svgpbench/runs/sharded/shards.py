@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.errors import UserError, refuse_unknown
+from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench_datasets.standardise import column_statistics
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,11 +35,14 @@ class Shard:
 
 
 class Moments(NamedTuple):
-    """Rows, mean and summed squared deviation of the inputs and, last, the target: each [D + 1]."""
+    """Rows, mean and norm of the deviations of the inputs and, last, the target: each [D + 1].
+
+    The norm is √(Σ deviation²): of tiny or huge columns it is a float64 where its square is not.
+    """
 
     rows: int
     mean: Floats
-    squares: Floats
+    norm: Floats
 
 
 def shards_of(path: Path, rows: int) -> list[Shard]:
@@ -98,16 +103,17 @@ def moments(shard: Shard, columns: TableColumns) -> Moments:
     """Return the moments of a shard, for standardisation."""
     X, y = read(shard, columns)
     rows = np.concatenate([X, y[:, None]], axis=-1)
-    mean = rows.mean(axis=0)
-    return Moments(len(rows), mean, np.square(rows - mean).sum(axis=0))
+    with data_errors_are_the_users():
+        mean, spread, _ = column_statistics(rows, names=[*columns.features, columns.target])
+    return Moments(len(rows), mean, spread * np.sqrt(len(rows)))
 
 
 def merged(first: Moments, second: Moments) -> Moments:
     """Return the moments of two sets of rows together. Source: Chan, Golub and LeVeque 1979."""
     rows, shift = first.rows + second.rows, second.mean - first.mean
     mean = first.mean + shift * (second.rows / rows)
-    squares = first.squares + second.squares + shift**2 * (first.rows * second.rows / rows)
-    return Moments(rows, mean, squares)
+    between = np.abs(shift) * np.sqrt(first.rows * second.rows / rows)
+    return Moments(rows, mean, np.hypot(np.hypot(first.norm, second.norm), between))
 
 
 def _opened(path: Path) -> Any:
