@@ -8,7 +8,7 @@ import pytest
 
 from svgpbench.config import CellConfig
 from svgpbench.results.records import Record
-from svgpbench.runs import pool
+from svgpbench.runs import core_locks
 from svgpbench.runs.events import Summary
 from svgpbench.runs.pool import run_cells
 
@@ -23,7 +23,7 @@ def workers_find_the_fake_cells(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def no_other_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Other tests run beside these: what they take of the machine's cores is not seen here."""
-    monkeypatch.setattr(pool, "core_file", lambda: tmp_path / "cores")
+    monkeypatch.setattr(core_locks, "core_file", lambda: tmp_path / "locks" / "cores")
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from test_killed_cell import CELL
 from svgpbench.errors import UserError
 from svgpbench.experiments.identity import CellIdentity
 from svgpbench.runs import dask_task
+from svgpbench.runs.core_locks import CoreReservation, timing_cores
 from svgpbench.runs.cores import usable_cores
 from svgpbench.runs.dask_slots import DaskExecutor
 from svgpbench.runs.dask_task import CellTask, TaskResult, reserved_cores
@@ -41,6 +42,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     here = str(Path(__file__).parent)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
+        # no core lock of another run on this machine
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         with dask_cluster(tmp_path_factory.mktemp("dask"), 3) as address:
             yield address
 
@@ -239,28 +242,37 @@ def test_a_real_cell_gives_the_bits_that_it_gives_here(client: Client, tmp_path:
 
 
 @pytest.mark.long
-def test_cores_are_claimed_between_cells_and_all_of_them_for_one_that_measures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cores_are_claimed_between_cells_and_all_of_them_for_one_that_measures() -> None:
     class Stop:
         def is_set(self) -> bool:
             return True
 
-    monkeypatch.setattr(dask_task.tempfile, "gettempdir", lambda: str(tmp_path))
-    dask_task._core_locks.cache_clear()
     cores, stop = usable_cores(), Stop()
-    try:
-        with reserved_cores(1, False, stop) as mine:
-            assert mine == cores[:1]
-            with pytest.raises(Stopped), reserved_cores(1, True, stop):
-                pass
-            with pytest.raises(Stopped), reserved_cores(len(cores), False, stop):
-                pass
-        with reserved_cores(1, True, stop) as mine:
-            assert mine == cores[:1]
-            with pytest.raises(Stopped), reserved_cores(1, False, stop):
-                pass
-        with reserved_cores(len(cores), False, stop) as mine:
-            assert mine == cores
-    finally:
-        dask_task._core_locks.cache_clear()
+    with reserved_cores(1, False, stop) as mine:
+        assert mine == cores[:1]
+        with pytest.raises(Stopped), reserved_cores(1, True, stop):
+            pass
+        with pytest.raises(Stopped), reserved_cores(len(cores), False, stop):
+            pass
+    with reserved_cores(1, True, stop) as mine:
+        assert mine == cores[:1]
+        with pytest.raises(Stopped), reserved_cores(1, False, stop):
+            pass
+    with reserved_cores(len(cores), False, stop) as mine:
+        assert mine == cores
+
+
+def test_a_task_waits_for_the_cores_of_a_run_and_of_a_timing() -> None:
+    class Stop:
+        def is_set(self) -> bool:
+            return True
+
+    cores, run = usable_cores(), CoreReservation()
+    assert run.choose(cores, len(cores)) == cores and run.note == ""
+    with pytest.raises(Stopped), reserved_cores(1, False, Stop()):
+        pass
+    run.close()
+    with timing_cores(len(cores)), pytest.raises(Stopped), reserved_cores(1, False, Stop()):
+        pass
+    with reserved_cores(1, False, Stop()) as mine, timing_cores(len(cores)) as timed:
+        assert timed.note == f"no free core: another run has core {mine[0]} too"

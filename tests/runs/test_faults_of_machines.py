@@ -238,8 +238,9 @@ def test_a_disk_without_locks_is_told_and_the_run_goes_on(
     monkeypatch.setattr(fcntl, "lockf", none)
     told: list[Event] = []
     assert len(run(make_config("finish"), on_event=told.append).records) == 1
-    (noticed,) = (event for event in told if isinstance(event, Noticed))
-    assert "keeps no locks (No locks available): start no second run" in noticed.line
+    of_cores, of_cells = (event.line for event in told if isinstance(event, Noticed))
+    assert of_cores == ("cores cannot be reserved, another run may use them (No locks available)")
+    assert "keeps no locks (No locks available): start no second run" in of_cells
 
 
 def test_drafts_of_killed_runs_are_removed_but_not_those_of_a_run_that_goes_on(
@@ -255,9 +256,9 @@ def test_drafts_of_killed_runs_are_removed_but_not_those_of_a_run_that_goes_on(
         [
             *(sys.executable, "-c"),
             "import sys; from pathlib import Path; from svgpbench.results.cell_locks import FileLocks\n"
-            "locks = FileLocks(Path(sys.argv[1])); print(locks.acquire(sys.argv[2]), flush=True)\n"
+            "locks = FileLocks.in_folder(Path(sys.argv[1])); print(locks.acquire(sys.argv[2]), flush=True)\n"
             "sys.stdin.read()",
-            *(str(tmp_path / "results" / ".claims"), identify(other).cell_id),
+            *(str(tmp_path / "results"), identify(other).cell_id),
         ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -38,7 +38,7 @@ from svgpbench.environment import OURS
 from svgpbench.errors import UserError
 from svgpbench.output.figure import check_figure_path
 from svgpbench.plugins import PEERS, check_backend, plugins
-from svgpbench.runs.core_locks import timing_cores
+from svgpbench.runs.core_locks import SHARED_CORES, timing_cores
 
 TRIES = 3  # attempts per call at a run that other processes disturb
 
@@ -170,15 +170,17 @@ def _run(
         check_backend(name.partition(":")[0])
     peers = locate_peers([name for name in libraries if name != OURS], tell=tell)
     with (
-        timing_cores(limits.threads) as cores,
-        PlanTrainer(plan, Resources(peers, limits.threads, cores)) as trainer,
+        timing_cores(limits.threads) as reserved,
+        PlanTrainer(plan, Resources(peers, limits.threads, reserved.cores)) as trainer,
     ):
+        if reserved.note:
+            tell(f"{SHARED_CORES}: {reserved.note}")
 
         def execute(run: Run) -> TrainingRecord:
             for _ in range(TRIES):
                 if run in recorded and recorded[run].other_cores <= limits.other_cores:
                     break
-                record = trainer.run(run)
+                record = trainer.run(run).model_copy(update={"shared_cores": reserved.note})
                 append(results, record)
                 tell(f"{run.title}: {_end_in_words(record)}")
                 recorded[run] = least_disturbed(recorded.get(run), record)

@@ -25,20 +25,27 @@ class FileLocks:
     locks of all handles.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Open or create the file. Raises `UserError` if it cannot be written."""
-        self.missing = ""  # reason why the disk has no locks; empty if it has them
+    def __init__(self, file: int | None, missing: str = "") -> None:
+        """Lock bytes of the open `file`; without one, names are locked in this process alone."""
+        self.missing = missing  # reason why other processes see no locks; empty if they do
         self._guard = threading.Lock()
         self._locked_names: set[str] = set()
-        try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise UserError(f"cannot write {path}: {error.strerror}") from error
+        self._file = -1 if file is None else file
         try:
             # byte 0 belongs to no name
-            fcntl.lockf(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, 0)
+            if file is not None:
+                fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, 0)
         except OSError as error:
             self.missing = os.strerror(error.errno or 0)
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> FileLocks:
+        """Return the locks of a folder of records. Raises `UserError` if its file cannot be written."""
+        path = folder / NAME
+        try:
+            return cls(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666))
+        except OSError as error:
+            raise UserError(f"cannot write {path}: {error.strerror}") from error
 
     def acquire(self, name: str) -> bool:
         """Lock a name. Return False if this or another process holds it."""
@@ -64,7 +71,8 @@ class FileLocks:
 
     def close(self) -> None:
         """Release all names and close the file."""
-        os.close(self._file)
+        if self._file >= 0:
+            os.close(self._file)
 
 
 def _byte(name: str) -> int:

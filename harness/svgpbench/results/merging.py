@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from svgpbench.errors import UserError
-from svgpbench.results.cell_locks import NAME, FileLocks
+from svgpbench.results.cell_locks import FileLocks
 from svgpbench.results.duplicates import LocatedRecord, deduplicate
 from svgpbench.results.parquet_file import write_parquet_records
 from svgpbench.results.records import parquet_path, record_path, set_aside
@@ -47,7 +47,7 @@ def exclusive_lock(results: Path) -> Iterator[None]:
     if not results.is_dir():
         yield
         return
-    locks = FileLocks(results / NAME)
+    locks = FileLocks.in_folder(results)
     try:
         if not locks.acquire("merge"):
             raise UserError(f"another command puts records into {results}; wait until it has ended")

@@ -47,6 +47,7 @@ class WorkerFacts(Strict):
     cells_before: int
     resumptions: int = 0  # times that a process continued the cell of another
     lost: tuple[str, ...] = ()  # cluster machines that were lost while running the cell
+    shared_cores: str = ""  # which cores another run had too; empty if none, or not recorded
 
 
 class Record(Strict):

@@ -79,7 +79,12 @@ class DaskSlot:
             raise worker.lost()
         return Ran(
             reply.answer,
-            WorkerFacts(fresh=True, cells_before=0, resumptions=reply.answer.resumptions),
+            WorkerFacts(
+                fresh=True,
+                cells_before=0,
+                resumptions=reply.answer.resumptions,
+                shared_cores=reply.shared_cores,
+            ),
         )
 
     def _reply(self, future: Any, stop: StopSign) -> TaskResult:

@@ -5,15 +5,11 @@ Tasks and results are JSON texts of the models here. Nothing is pickled but the 
 
 from __future__ import annotations
 
-import functools
 import importlib
-import os
-import tempfile
 import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from distributed import get_worker
@@ -22,6 +18,7 @@ import svgpbench
 from svgpbench.config import Strict
 from svgpbench.errors import UserError
 from svgpbench.results.cell_locks import FileLocks
+from svgpbench.runs.core_locks import core_locks
 from svgpbench.runs.cores import job_memory, usable_cores
 from svgpbench.runs.line_process import POLL_INTERVAL_S
 from svgpbench.runs.process import CellLimits, Stopped, StopSign, WorkerKind, WorkerProcess
@@ -54,6 +51,7 @@ class TaskResult(Strict):
     """The answer to a cell; None if the task was meant for another process."""
 
     answer: Answer | None
+    shared_cores: str = ""  # why the worker's machine has no core locks; empty if it has
 
 
 class Cancelled:
@@ -84,7 +82,7 @@ def compute(text: str) -> str:
     if task.process != PROCESS:
         return TaskResult(answer=None).model_dump_json()
     answer = _refusal(task) or _run_in_fresh_worker(task)
-    return TaskResult(answer=answer).model_dump_json()
+    return TaskResult(answer=answer, shared_cores=core_locks().missing).model_dump_json()
 
 
 def _refusal(task: CellTask) -> Answer | None:
@@ -122,11 +120,11 @@ def _run_in_fresh_worker(task: CellTask) -> Answer:
 
 @contextmanager
 def reserved_cores(count: int, all_of_them: bool, stop: StopSign) -> Iterator[tuple[int, ...]]:
-    """Wait for `count` cores that no other Dask task on this machine has, and reserve them.
+    """Wait for `count` cores that no run, timing or other Dask task on this machine has, and reserve them.
 
     With `all_of_them`, no other cell runs on this machine at the same time. Raises `Stopped`.
     """
-    locks, reserved = _core_locks(), list[int]()
+    locks, reserved = core_locks(), list[int]()
     needed = len(usable_cores()) if all_of_them else count
     try:
         while True:
@@ -155,9 +153,3 @@ def reserved_cores(count: int, all_of_them: bool, stop: StopSign) -> Iterator[tu
 def _release(locks: FileLocks, cores: list[int]) -> None:
     while cores:
         locks.release(str(cores.pop()))
-
-
-@functools.cache
-def _core_locks() -> FileLocks:
-    """Return the locks that all Dask workers of a user share on this machine."""
-    return FileLocks(Path(tempfile.gettempdir()) / f"svgpbench-cores-{os.getuid()}")

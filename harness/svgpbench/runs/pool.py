@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from svgpbench.config import CellConfig
-from svgpbench.results.cell_locks import NAME, FileLocks
+from svgpbench.results.cell_locks import FileLocks
 from svgpbench.results.records import (
     DamagedRecordError,
     checkpoint_path,
@@ -24,7 +24,7 @@ from svgpbench.results.records import (
     set_aside,
 )
 from svgpbench.results.store import check_writable
-from svgpbench.runs.core_locks import CoreReservation, core_file
+from svgpbench.runs.core_locks import CoreReservation
 from svgpbench.runs.cores import job_cores
 from svgpbench.runs.events import Event, Noticed, Planned, SetAside, Summary
 from svgpbench.runs.protocol import TARGET
@@ -82,17 +82,18 @@ def run_cells(
     """
     with ExitStack() as stack:
         if executor is None:
-            reservation = stack.enter_context(closing(CoreReservation(core_file())))
+            reservation = stack.enter_context(closing(CoreReservation()))
             threads = max((cell.threads for cell in cells), default=1)
-            executor = LocalExecutor(
-                job_cores(jobs, threads, reservation.choose), timeout, memory, target
-            )
+            allotment = job_cores(jobs, threads, reservation.choose)
+            if reservation.note:
+                on_event(Noticed(reservation.note))
+            executor = LocalExecutor(allotment, timeout, memory, target, reservation.note)
         plan = identified(cells, target)
         check_writable(results)
         resumable = [] if force else plan
         states = {cell.cell_id: _record_state(results, cell, on_event) for cell in resumable}
         waiting = [cell for cell in plan if not states.get(cell.cell_id, NO_RECORD).is_final]
-        locks = stack.enter_context(closing(FileLocks(results / NAME)))
+        locks = stack.enter_context(closing(FileLocks.in_folder(results)))
         if locks.missing:
             on_event(
                 Noticed(

@@ -82,9 +82,17 @@ class LocalSlot:
 
     supports_checkpoints = True
 
-    def __init__(self, job: int, cores: tuple[int, ...], limits: CellLimits, target: str) -> None:
+    def __init__(
+        self,
+        job: int,
+        cores: tuple[int, ...],
+        limits: CellLimits,
+        target: str,
+        shared_cores: str = "",
+    ) -> None:
         self.job = job
         self.cores, self.limits, self.target = cores, limits, target
+        self.shared_cores = shared_cores
         self.worker: WorkerProcess | None = None
 
     def can_run(self, kind: WorkerKind) -> bool:
@@ -106,6 +114,7 @@ class LocalSlot:
                 fresh=cells_before == 0,
                 cells_before=cells_before,
                 resumptions=answer.resumptions,
+                shared_cores=self.shared_cores,
             ),
         )
 
@@ -140,6 +149,7 @@ class LocalExecutor(NamedTuple):
     timeout: float | None
     memory: float | None  # bytes that a worker may use; None: an equal share of the memory
     target: str
+    shared_cores: str = ""  # note of the reservation; empty if no other run has these cores
 
     @property
     def size(self) -> int:
@@ -149,5 +159,8 @@ class LocalExecutor(NamedTuple):
         jobs = self.allotment[: 1 if alone else len(cells)]
         limits = CellLimits(self.timeout, self.memory or job_memory(max(1, len(jobs))))
         return LocalSlots(
-            tuple(LocalSlot(job, cores, limits, self.target) for job, cores in enumerate(jobs))
+            tuple(
+                LocalSlot(job, cores, limits, self.target, self.shared_cores)
+                for job, cores in enumerate(jobs)
+            )
         )

@@ -188,6 +188,12 @@ def test_what_has_no_floor_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     assert "numpy: no floor: the process ended" in report.notes()
     assert SpeedReport.from_json(report.to_json()).without_floor == report.without_floor
+    report.note_cores("no free core: another run has core 0 too")
+    report.note_cores("")
+    report.note_cores("no free core: another run has core 0 too")
+    assert SpeedReport.from_json(report.to_json()).shared_cores == report.shared_cores
+    (line,) = (line for line in report.notes() if "disturbed:" in line)
+    assert line == "times may be disturbed: no free core: another run has core 0 too"
     stopped = replace(report, interrupted=True, without_floor={})
     add_floor(stopped)
     assert stopped.without_floor == {}

@@ -200,9 +200,10 @@ def _run_cell(
     cell.work = work_of(problem, method, step)
     with (
         tempfile.TemporaryDirectory() as folder,
-        timing_cores(threads) as cores,
-        TimedProcess.of_backend(backend, device, threads, cores) as process,
+        timing_cores(threads) as reserved,
+        TimedProcess.of_backend(backend, device, threads, reserved.cores) as process,
     ):
+        report.speed.note_cores(reserved.note)
         path = Path(folder) / "problem.npz"
         save_problem(problem, path)
         try:

@@ -33,6 +33,7 @@ class TrainingRecord(BenchmarkRecord):
     looks: tuple[Look, ...] = ()
     threads: PositiveInt | None = None  # of the run's process
     other_cores: float = 0.0  # CPU of other processes while it trained
+    shared_cores: str = ""  # note on cores that another run had too; empty if there were none
 
     @property
     def last(self) -> Look | None:

@@ -12,6 +12,7 @@ from svgpbench.benchmarks.time_to_target.records import TrainingRecord
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
 from svgpbench.environment import OURS
 from svgpbench.output.table import MISSING, Column, Table, number
+from svgpbench.runs.core_locks import SHARED_CORES
 
 NEVER = math.inf
 WHO = Column("contestant", wrap=False)
@@ -160,3 +161,6 @@ def notes(problem: str, entries: Sequence[ContestantRuns]) -> Iterator[str]:
         lost = max((record.other_cores for record in entry.trained), default=0.0)
         if lost > MAX_OTHER_CORES:
             yield f"{who}: other processes took {lost:.2f} cores while it trained; time it again"
+        for note in dict.fromkeys(record.shared_cores for record in entry.trained):
+            if note:
+                yield f"{who}: {SHARED_CORES}: {note}"

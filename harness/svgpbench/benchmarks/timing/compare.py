@@ -94,7 +94,8 @@ def run_speed(
     with suppress(KeyboardInterrupt):
         for problem in problems:
             with ExitStack() as stack:
-                cores = stack.enter_context(timing_cores(threads))
+                cores, note = stack.enter_context(timing_cores(threads))
+                report.note_cores(note)
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
                 path = folder / f"{problem}.npz"
                 save_problem(make_problem(problem), path)

@@ -62,9 +62,10 @@ def add_floor(report: SpeedReport, on_progress: Callable[[str], None] = lambda t
                 backend, device = "numpy", "cpu"
             try:
                 with (
-                    timing_cores(threads) as cores,
-                    TimedProcess.of_backend(backend, device, threads, cores) as process,
+                    timing_cores(threads) as reserved,
+                    TimedProcess.of_backend(backend, device, threads, reserved.cores) as process,
                 ):
+                    report.note_cores(reserved.note)
                     process.wait_until_ready()
                     for problem in problems:
                         rates = _rates(process, source, make_problem(problem), report.settings)

@@ -15,6 +15,7 @@ from svgpbench.benchmarks.timing.floor import Spent, StepWork, spend
 from svgpbench.benchmarks.timing.rates import Rates
 from svgpbench.benchmarks.timing.rounds import KeptRound, OrderStatistics, Round, spread
 from svgpbench.json_values import json_value
+from svgpbench.runs.core_locks import SHARED_CORES
 
 Form = TypeVar("Form")
 
@@ -124,6 +125,12 @@ class SpeedReport:
     interrupted: bool = False
     rates: dict[str, dict[str, Rates]] = field(default_factory=dict)  # by problem and source
     without_floor: dict[str, str] = field(default_factory=dict)  # reasons by source or cell
+    shared_cores: list[str] = field(default_factory=list)  # notes on cores that another run had too
+
+    def note_cores(self, note: str) -> None:
+        """Add a note of `timing_cores`; an empty note or one that is there already changes nothing."""
+        if note and note not in self.shared_cores:
+            self.shared_cores.append(note)
 
     @property
     def ok(self) -> bool:
@@ -172,6 +179,7 @@ class SpeedReport:
             if versions := self.environment.get(source, {}).get("versions"):
                 text = ", ".join(f"{name} {version}" for name, version in versions.items())
                 lines.append(f"versions of {'svgpbench' if source == 'parent' else source}: {text}")
+        lines += [f"{SHARED_CORES}: {note}" for note in self.shared_cores]
         if self.interrupted:
             lines.insert(0, "interrupted: these are the steps that were timed until then")
         for cell in self.cells:
@@ -196,6 +204,7 @@ class SpeedReport:
                 "rounds": {"total": total, "discarded": bad},
                 "rates": self.rates,
                 "without_floor": self.without_floor,
+                "shared_cores": self.shared_cores,
                 "cells": [self._cell_json(cell) for cell in self.cells],
             }
         )
@@ -228,12 +237,13 @@ class SpeedReport:
             interrupted=record["interrupted"],
             rates=_read(_RATES, record.get("rates", {})),
             without_floor=_read(_REASONS, record.get("without_floor", {})),
+            shared_cores=_read(_LINES, record.get("shared_cores", [])),
         )
 
 
 _CELL, _LIMIT = TypeAdapter(TimedCell), TypeAdapter(NonNegativeFloat)
 _RATES = TypeAdapter(dict[str, Annotated[dict[str, Rates], Field(min_length=1)]])
-_REASONS = TypeAdapter(dict[str, str])
+_REASONS, _LINES = TypeAdapter(dict[str, str]), TypeAdapter(list[str])
 
 
 def _read(form: TypeAdapter[Form], values: Any) -> Form:
