@@ -51,6 +51,23 @@ def test_in_the_table_of_an_experiment(records: Collected) -> None:
     assert {row["seeds"] for row in rows} == {2}
 
 
+def test_starts_are_those_of_cells_that_ended_well() -> None:
+    """Three starts on two splits, of which one start failed throughout and one on one split."""
+    cells = [
+        record(
+            cell("airfoil", "A", fold=fold, seed=seed),
+            -1.0,
+            status="ok" if seed == 0 or (seed == 1 and fold == 0) else "not_pd",
+            nlpd=0.1,
+        )
+        for fold in (0, 1)
+        for seed in (0, 1, 2)
+    ]
+    (row,) = Finals().build(collected(*cells)).to_json()["rows"]
+    assert (row["seeds"], row["splits"], row["ok"], row["cells"]) == (2, 2, 3, 6)
+    assert row["failed"] == {"not_pd": 3}
+
+
 def test_in_the_table_of_accuracy_against_compute(records: Collected) -> None:
     built = ParetoTable().build(records)
     (text,) = built.tables

@@ -163,6 +163,18 @@ def test_calibration_is_the_mean_share_below_each_level(draw: Draw) -> None:
         draw(Calibration(), record(cell(), -1.0))
 
 
+def test_calibration_is_of_each_method_s_cells_that_have_the_shares(draw: Draw) -> None:
+    shares = calibrated(1, 0.3).metrics
+    failed = record(cell(fold=1), status="not_pd", **shares)
+    others = [calibrated(0, 1.0, method="B"), calibrated(0, 0.5, data="boston")]
+    figure, _ = draw(Calibration(), calibrated(0, 0.8), failed, record(cell(fold=2), -1.0), *others)
+    found = [
+        [float(np.asarray(line.get_ydata())[5]) for line in panel.lines[1:]]
+        for panel in figure.axes
+    ]
+    assert found == [pytest.approx([0.4, 0.5]), pytest.approx([0.25])]
+
+
 def timed(fold: int, *seconds: float, method: str = "A", **more: Any) -> Record:
     steps = len(seconds)
     trace = {

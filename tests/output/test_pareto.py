@@ -88,6 +88,20 @@ def test_costs_within_a_tenth_are_alike() -> None:
     assert places(table(*dearer)) == {"a": "front", "b": "front"}
 
 
+def test_a_cost_is_the_median_over_good_cells() -> None:
+    """Neither the mean nor the least or most decides who is cheaper, nor a cell that failed."""
+    uneven = {"a": (1.0, 1.0, 10.0, 90.0, 95.0), "b": (8.0, 9.0, 12.0, 13.0, 14.0)}
+    records = [
+        timed(record(cell(method=name, fold=fold), -1.0, nlpd=nlpd), seconds)
+        for (name, costs), nlpd in zip(uneven.items(), (0.4, 0.3), strict=True)
+        for fold, seconds in enumerate(costs)
+    ]
+    assert places(table(*records)) == {"a": "front", "b": "front"}
+    failed = timed(record(cell(method="b", fold=5), status="not_pd"), 1e6)
+    for built in (table(*records), table(*records, failed)):
+        assert list(of_cost(built, "seconds")["value"]) == [10.0, 12.0]
+
+
 def test_what_the_interval_does_not_tell_is_open() -> None:
     records = made(("cheap", (0.30, 1.0)), ("dear", (0.28, 2.0)), spread=0.05)
     assert places(table(*records)) == {"cheap": "front", "dear": "open: cheap"}

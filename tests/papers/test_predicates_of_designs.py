@@ -66,6 +66,12 @@ def test_one_draw_decides_without_an_interval() -> None:
     assert (effect.outcome, effect.low, effect.value, effect.high) == ("better", 1.0, 1.0, 1.0)
 
 
+def test_of_several_runs_the_median_is_shown_between_the_least_and_the_most() -> None:
+    frame = ended(([1.0, 2.0, 9.0], [0.0, 0.0, 0.0]))
+    (effect,) = judged(frame, "every-run", metric="elbo", methods=["A", "B"]).effects
+    assert (effect.low, effect.value, effect.high) == (1.0, 2.0, 9.0)
+
+
 LADDER = {"M = 10": ("A 10", "B 10"), "M = 20": ("A 20", "B 20"), "M = 50": ("A 50", "B 50")}
 
 

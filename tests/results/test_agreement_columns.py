@@ -118,6 +118,9 @@ def test_a_note_says_of_cells_that_some_backends_ran_how_far_they_are_apart_and_
     )
     without = on_some_cells(final_frame([*every, *some]), "jax")
     assert without.endswith("up to 3e-02 apart, relative; no cell ran perturbed")
+    # a cell that the reference did not run is none of them
+    more = on_some_cells(final_frame([*every, some[0], on("torch", -9.0, fold=7)]), "jax")
+    assert more.startswith("1 of 3 cells ran on torch too: the final ELBO of one is up to 1e-02")
     whole = [on("torch", -99.0, fold=fold) for fold in range(3)]
     for records in (every, [*every, *whole], [*every, on("torch", -9.0, fold=7)]):
         assert on_some_cells(final_frame(records), "jax") == ""

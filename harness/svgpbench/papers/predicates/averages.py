@@ -52,10 +52,11 @@ class OverSets(Predicate):
 
         The text is empty unless data sets are too few or cells failed; both frames are empty then.
         """
-        learned = frame.groupby("data")["data"].transform(
-            lambda data: is_learned(frame.loc[data.index])
+        plain = frame[frame["perturbation"] == 0]
+        learned = plain.groupby("data")["data"].transform(
+            lambda data: is_learned(plain.loc[data.index])
         )
-        means = _means(frame[learned.astype(bool)], self.metric, self.compared)
+        means = _means(plain[learned.astype(bool)], self.metric, self.compared)
         if len(means) < FEWEST:
             why = f"{len(means)} data sets where {FEWEST} make an interval"
             return pd.Series(dtype=float), pd.DataFrame(), why
@@ -204,9 +205,9 @@ class Spread(AtTheEnd):
         return Effect(subject, outcome, mean, least, most, note, supports)
 
 
-def _means(frame: pd.DataFrame, metric: str, methods: tuple[str, ...]) -> pd.DataFrame:
+def _means(plain: pd.DataFrame, metric: str, methods: tuple[str, ...]) -> pd.DataFrame:
     """Return means [data sets, methods] of the sets with cells of every method; NaN if a cell failed."""
-    plain = frame[(frame["perturbation"] == 0) & frame["method"].isin(methods)]
+    plain = plain[plain["method"].isin(methods)]
     values = plain[metric].where(plain["status"] == "ok")
     groups = values.groupby([plain["data"], plain["method"]])
     means = groups.agg(lambda x: x.mean(skipna=False)).unstack()

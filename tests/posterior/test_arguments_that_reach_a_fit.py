@@ -1,0 +1,132 @@
+"""Every argument of the estimators and of `compare_inducing_counts` reaches `fit` under its name."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from small_fits import QUICK, classes, regression
+
+from svgpbench.api import Posterior, UserError, compare_inducing_counts, fit
+
+pytestmark = pytest.mark.filterwarnings("ignore::svgpbench.errors.UnsettledWarning")
+
+Given = list[dict[str, Any]]
+OTHERS: dict[str, Any] = {
+    "method": "q-svgp",
+    "likelihood": "student-t",
+    "kernel": "se",
+    "inducing": 7,
+    "training": QUICK,
+    "backend": "torch:compile",
+    "device": "cuda",
+    "threads": 3,
+    "jitter": 1e-3,
+    "random_state": 5,
+}
+"""A value of each parameter of an estimator that is not its default."""
+
+
+def spied(monkeypatch: pytest.MonkeyPatch, module: str, posterior: Posterior) -> Given:
+    """What the module's calls of `fit` are given; each answers with one posterior."""
+    calls: Given = []
+
+    def recorded(X: Any, y: Any, **arguments: Any) -> Posterior:
+        calls.append({"X": np.asarray(X), "y": np.asarray(y)} | arguments)
+        return posterior
+
+    monkeypatch.setattr(sys.modules[module], "fit", recorded)
+    return calls
+
+
+def test_every_parameter_of_an_estimator(
+    monkeypatch: pytest.MonkeyPatch, regressed: Posterior
+) -> None:
+    estimators = pytest.importorskip("svgpbench.sklearn")
+    calls = spied(monkeypatch, "svgpbench.sklearn", regressed)
+    X, y = regression()
+    for kind in (estimators.SVGPRegressor, estimators.SVGPClassifier):
+        defaults = kind().get_params()
+        assert set(defaults) == set(OTHERS)
+        assert not [name for name, value in defaults.items() if value == OTHERS[name]]
+        kind(**OTHERS).fit(X, y if kind is estimators.SVGPRegressor else y > 40)
+        call = calls.pop()
+        expected = OTHERS | {"seed": OTHERS["random_state"]}
+        del expected["random_state"]
+        assert {name: call[name] for name in expected} == expected
+        np.testing.assert_array_equal(call["X"], X)
+
+
+@pytest.mark.parametrize(("count", "expected"), [(2, "bernoulli-probit"), (3, "softmax")])
+def test_the_likelihood_that_suits_the_classes(
+    monkeypatch: pytest.MonkeyPatch, regressed: Posterior, count: int, expected: str
+) -> None:
+    estimators = pytest.importorskip("svgpbench.sklearn")
+    calls = spied(monkeypatch, "svgpbench.sklearn", regressed)
+    X, y = classes()
+    estimators.SVGPClassifier().fit(X, y if count == 3 else y == "oak")
+    (call,) = calls
+    assert call["likelihood"] == expected
+    assert sorted(set(call["y"])) == list(range(count))
+
+
+def test_arguments_of_a_comparison_of_counts_take_precedence(
+    monkeypatch: pytest.MonkeyPatch, regressed: Posterior
+) -> None:
+    calls = spied(monkeypatch, "svgpbench.posterior.inducing_counts", regressed)
+    X, y = regression()
+    more = {
+        "method": "t-svgp",
+        "training": QUICK,
+        "kernel": "se",
+        "seed": 3,
+        "jitter": 1e-4,
+        "threads": 2,
+    }
+    compare_inducing_counts(X, y, [9, 5], **more)
+    assert [call["inducing"] for call in calls] == [5, 9]
+    for call in calls:
+        assert {name: call[name] for name in more} == more
+        assert call["likelihood"] == "gaussian"
+        np.testing.assert_array_equal(call["y"], y)
+    calls.clear()
+    table = {"name": "gaussian", "noise_variance": 0.2}
+    compare_inducing_counts(X, y, [5], likelihood=table, method="t-svgp")
+    (call,) = calls
+    assert (call["likelihood"], call["method"]) == (table, "t-svgp")
+    assert call["training"]["optimiser"] == "l-bfgs"  # what is not given keeps its default
+    calls.clear()
+    compare_inducing_counts(X, y, [5], likelihood="student-t", seed=4)
+    (call,) = calls
+    assert call.keys() == {"X", "y", "likelihood", "inducing", "seed"}
+
+
+def test_a_table_of_counts_has_gains_by_row_and_what_each_bound_lacks(
+    monkeypatch: pytest.MonkeyPatch, regressed: Posterior
+) -> None:
+    """Without an upper bound `missing` is what lacks to the last bound, and never below 0."""
+    bounds = iter([-90.0, -40.0, -39.5])
+
+    def answer(*_: Any, **__: Any) -> Posterior:
+        trace = regressed.trace.assign(elbo=next(bounds)).to_dict("list")
+        return replace(regressed, facts=regressed.facts.model_copy(update={"trace": trace}))
+
+    monkeypatch.setattr(sys.modules["svgpbench.posterior.inducing_counts"], "fit", answer)
+    table = compare_inducing_counts(*regression(), [3, 4, 5], likelihood="student-t")
+    assert table["bound"].tolist() == [-90.0, -40.0, -39.5]
+    assert table["gain"].tolist() == pytest.approx([np.nan, 50 / 80, 0.5 / 80], nan_ok=True)
+    assert table["missing"].tolist() == pytest.approx([50.5 / 80, 0.5 / 80, 0.0])
+    assert table["enough"].tolist() == [False, True, True]
+
+
+def test_a_target_may_be_named_as_an_input_is(regressed: Posterior) -> None:
+    """Neither column replaces the other, whatever names are taken already."""
+    X, y = regression()
+    named = X.set_axis(["height", "height_"], axis=1)
+    found = fit(named, y, inducing=12, training=QUICK)
+    assert found.elbo == pytest.approx(regressed.elbo, rel=1e-12)
+    with pytest.raises(UserError, match="no column 'height_'"):
+        found.predict(named[["height"]])
