@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -90,9 +91,14 @@ class KernelConfig(WithOptions):
 
 
 class LikelihoodConfig(WithOptions):
-    """A likelihood and its own options; a missing option has the likelihood's default."""
+    """A likelihood and its own options; a missing option has the likelihood's default.
+
+    `latent_mean` "data" gives latent functions the constant prior mean `Likelihood.latent_mean` of the
+    training targets. For real-valued targets it is 0.
+    """
 
     name: str = "gaussian"
+    latent_mean: Literal["zero", "data"] = "zero"
 
     @model_validator(mode="before")
     @classmethod
@@ -101,6 +107,14 @@ class LikelihoodConfig(WithOptions):
         if isinstance(keys, dict):
             return {key: value for key, value in keys.items() if value is not None}
         return keys
+
+    @model_serializer(mode="wrap")
+    def _without_a_mean_of_zero(self, serialise: SerializerFunctionWrapHandler) -> Any:
+        """Leave `latent_mean` out if it is "zero", so that hashes and records stay what they were."""
+        fields = serialise(self)
+        if self.latent_mean == "zero":
+            fields.pop("latent_mean", None)
+        return fields
 
 
 class InducingConfig(WithOptions):
@@ -226,6 +240,24 @@ class TrainingConfig(Strict):
         """Return True if the bound and the predictions are evaluated after an iteration, counted from 1."""
         every = self.online.trace_every if self.kind == "online" else self.trace_every
         return iteration in (1, self.iterations) or iteration % every == 0
+
+
+NEW_MODEL_DEFAULTS: Final[dict[str, dict[str, Any]]] = {"likelihood": {"latent_mean": "data"}}
+"""By table: values of keys that a new experiment file or a fit leaves out.
+
+The defaults of the classes themselves are never changed, because ids of records depend on them.
+"""
+
+
+def with_new_defaults(name: str) -> AfterValidator:
+    """Return a validator that fills keys of the table `name` in from `NEW_MODEL_DEFAULTS`."""
+
+    def filled(table: Strict) -> Strict:
+        defaults = NEW_MODEL_DEFAULTS[name]
+        missing = {key: x for key, x in defaults.items() if key not in table.model_fields_set}
+        return table.model_copy(update=missing)
+
+    return AfterValidator(filled)
 
 
 def _a_tuple(value: Any) -> Any:

@@ -199,7 +199,12 @@ def initial_kernel(config: CellConfig, X: Inputs, y: Floats) -> Tree:
 def initial_theta(config: CellConfig, model: Model, X: Inputs, y: Floats) -> Theta:
     """Return the initial θ, without a basis, for training data X [n, D], y [n]."""
     likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
-    return Theta(initial_kernel(config, X, y), likelihood, ())
+    theta = Theta(initial_kernel(config, X, y), likelihood, ())
+    if config.likelihood.latent_mean == "zero" or model.likelihood.support == "real":
+        return theta
+    # NumPy for every backend, so that all backends have the same mean
+    mean = model.likelihood.latent_mean(load_backend("numpy"), likelihood, y)
+    return theta._replace(mean=np.asarray(mean))
 
 
 def initial_inducing(

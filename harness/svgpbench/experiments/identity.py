@@ -101,7 +101,7 @@ def likelihood_keys(config: LikelihoodConfig) -> LikelihoodConfig:
     """Return the likelihood's configuration with all its options.
 
     The number of classes is included only if `config` gives it. `negative_beta` is left out for a
-    log-concave likelihood.
+    log-concave likelihood. A likelihood of real values has a latent mean of zero.
     """
     likelihood = build_likelihood(config)
     keys = options_of(likelihood)
@@ -109,7 +109,8 @@ def likelihood_keys(config: LikelihoodConfig) -> LikelihoodConfig:
         del keys["negative_beta"]  # β is never negative there
     if isinstance(likelihood, MulticlassLikelihood) and "classes" not in config.options:
         del keys["classes"]
-    return LikelihoodConfig.model_validate(keys | {"name": config.name})
+    latent_mean = "zero" if likelihood.support == "real" else config.latent_mean
+    return LikelihoodConfig.model_validate(keys | {"name": config.name, "latent_mean": latent_mean})
 
 
 def completed_kernel(config: KernelConfig) -> KernelConfig:

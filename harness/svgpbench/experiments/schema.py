@@ -23,6 +23,7 @@ from svgpbench.config import (
     Strict,
     TrainingConfig,
     data_sets_by_name,
+    with_new_defaults,
 )
 from svgpbench.errors import unknown
 
@@ -73,7 +74,7 @@ class Problem(Strict):
     """Data sets with one likelihood and the same overrides of the common values."""
 
     data: Annotated[tuple[DataEntry, ...], Some, BeforeValidator(_one_data_set_per_output)]
-    likelihood: LikelihoodConfig
+    likelihood: Annotated[LikelihoodConfig, with_new_defaults("likelihood")]
     kernel: KernelConfig = KernelConfig()
     inducing: InducingConfig = InducingConfig()
     training: TrainingConfig = TrainingConfig()

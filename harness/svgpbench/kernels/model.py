@@ -1,4 +1,4 @@
-"""A model: kernel, likelihood and jitter, with θ = (kernel, likelihood, inducing inputs).
+"""A model: kernel, likelihood and jitter, with θ = (kernel, likelihood, inducing inputs, prior mean).
 
 A model turns θ into a covariance and a bound likelihood, so that a method never sees θ.
 """
@@ -31,15 +31,20 @@ class Theta(NamedTuple):
     kernel: Any  # KernelParameters, or a compound's tuple of them
     likelihood: Any  # the likelihood's own NamedTuple
     inducing: Any  # Z [M, D], or the tree of bases that the method has
+    mean: (
+        Float[Array, "P"] | tuple[()]
+    ) = ()  # m₀ of every latent function; () means 0. Never learned
 
 
 def constrain(ops: Ops, raw: Theta) -> Theta:
-    """Return θ from raw values: positive parameters by softplus plus a floor, Z unchanged."""
+    """Return θ from raw values: positive parameters by softplus plus a floor, the others unchanged."""
 
     def positive(x: Array) -> Array:
         return SMALLEST_POSITIVE + ops.softplus(x)
 
-    return Theta(tree_map(positive, raw.kernel), tree_map(positive, raw.likelihood), raw.inducing)
+    return raw._replace(
+        kernel=tree_map(positive, raw.kernel), likelihood=tree_map(positive, raw.likelihood)
+    )
 
 
 def pull_constrain(ops: Ops, theta: Theta, gradient: Theta) -> Theta:
@@ -67,7 +72,10 @@ def unconstrain(theta: Theta) -> Theta:
     return Theta(
         tree_map(raw, theta.kernel),
         tree_map(raw, theta.likelihood),
-        tree_map(lambda x: np.asarray(x, dtype=np.float64), theta.inducing),
+        *(
+            tree_map(lambda x: np.asarray(x, dtype=np.float64), part)
+            for part in (theta.inducing, theta.mean)
+        ),
     )
 
 
@@ -93,5 +101,8 @@ class Model:
         return differentiable(ops, self.kernel, theta.kernel, self.jitter)
 
     def conditional(self, theta: Theta, noise: Float[Array, "S P"] | tuple[()] = ()) -> Conditional:
-        """Return the likelihood bound to its parameters, and to a batch's noise if it samples."""
-        return Conditional(self.likelihood, self.likelihood.bind(theta.likelihood, noise))
+        """Return the likelihood at θ, bound to a batch's noise if it samples."""
+        mean = theta.mean if isinstance(theta.mean, tuple) else theta.mean[:, None]
+        return Conditional(
+            self.likelihood, self.likelihood.bind(theta.likelihood, noise), mean=mean
+        )

@@ -2,12 +2,15 @@
 
 Notation: q(f_i) = N(μ_i, v_i) and V_i = E log p(y_i | f_i). Then α_i = ∂V_i/∂μ_i and
 β_i = −2 ∂V_i/∂v_i (Bonnet, Price). An override has the shapes of what it implements.
+
+A latent function is f = m₀ + g with a constant m₀ and g ~ GP(0, k). Methods know g alone: the marginals
+that a method hands to a `Conditional` are those of g.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from jaxtyping import Float
@@ -109,6 +112,13 @@ class Likelihood(ABC):
         """Return the initial parameters as plain floats in a NamedTuple."""
         return NoParameters()
 
+    def latent_mean(self, ops: Ops, p: Tree, y: PerDatum) -> Float[Array, "P"]:
+        """Return the constant prior means m₀ at the scale of training targets y, by NumPy's `ops`.
+
+        They are used for labels and counts. Real-valued targets are standardised, so their m₀ is 0.
+        """
+        return ops.zeros((self.latents,))
+
     @abstractmethod
     def variational_expectations(
         self, ops: Ops, p: Tree, y: PerDatum, mu: PerLatent, v: PerLatent
@@ -172,10 +182,22 @@ class Likelihood(ABC):
 
 @dataclass(frozen=True)
 class Conditional:
-    """A likelihood bound to its parameters, which a method does not see."""
+    """A likelihood bound to its parameters and to the prior mean of f, neither of which a method sees.
+
+    All functions take marginals of g = f − mean.
+    """
 
     likelihood: Likelihood
     parameters: Any
+    mean: Float[Array, "P #b"] | tuple[()] = field(default=(), kw_only=True)  # () means 0
+
+    def of_f(self, mu: PerLatent) -> PerLatent:
+        """Return the means of f from those of g."""
+        return mu if isinstance(self.mean, tuple) else mu + self.mean
+
+    def residual(self, y: PerDatum) -> PerDatum:
+        """Return y less the prior mean, for methods that take Gaussian noise of one latent alone."""
+        return y if isinstance(self.mean, tuple) else y - self.mean[0, ...]
 
     @property
     def damps(self) -> bool:
@@ -196,26 +218,26 @@ class Conditional:
         self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent
     ) -> PerDatum:
         """Return V."""
-        return self.likelihood.variational_expectations(ops, self.parameters, y, mu, v)
+        return self.likelihood.variational_expectations(ops, self.parameters, y, self.of_f(mu), v)
 
     def gradients(
         self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent
     ) -> tuple[PerLatent, PerLatent]:
         """Return (α, β); β is at least 0 if negative values are clipped."""
-        alpha, beta = self.likelihood.gradients(ops, self.parameters, y, mu, v)
+        alpha, beta = self.likelihood.gradients(ops, self.parameters, y, self.of_f(mu), v)
         if self.likelihood.clips:
             beta = ops.maximum(beta, 0.0)
         return alpha, beta
 
     def expectations(self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent) -> Expectations:
         """Return Σ_i V_i and its gradient; β is not clipped."""
-        return self.likelihood.expectations(ops, self.parameters, y, mu, v)
+        return self.likelihood.expectations(ops, self.parameters, y, self.of_f(mu), v)
 
     def count_negative_beta(
         self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent
     ) -> Float[Array, ""]:
         """Count the data with β < 0 in some latent, before any clipping."""
-        _, beta = self.likelihood.gradients(ops, self.parameters, y, mu, v)
+        _, beta = self.likelihood.gradients(ops, self.parameters, y, self.of_f(mu), v)
         zero = ops.zeros(beta.shape)
         latents = ops.sum(ops.where(beta < 0.0, zero + 1.0, zero), axis=0)
         return ops.sum(ops.where(latents > 0.0, zero[0, ...] + 1.0, zero[0, ...]))
@@ -224,11 +246,11 @@ class Conditional:
         self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent
     ) -> PerDatum:
         """Return log p(y) under q(f)."""
-        return self.likelihood.log_predictive_density(ops, self.parameters, y, mu, v)
+        return self.likelihood.log_predictive_density(ops, self.parameters, y, self.of_f(mu), v)
 
     def predicted(self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent) -> Predicted:
         """Return the predictions for y under q(f)."""
-        return self.likelihood.predicted(ops, self.parameters, y, mu, v)
+        return self.likelihood.predicted(ops, self.parameters, y, self.of_f(mu), v)
 
     def site_precision(self, ops: Ops) -> Float[Array, ""]:
         """Return the factor of every site."""

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from jaxtyping import Float
 from pydantic import Field
 
 from svgpbench.errors import UserError
 from svgpbench.likelihoods.likelihood import Likelihood, PerDatum, PerLatent
-from svgpbench.ops import Ops
+from svgpbench.ops import Array, Ops, Tree
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,15 @@ class MulticlassLikelihood(Likelihood):
     @property
     def latents(self) -> int:
         return self.classes
+
+    def latent_mean(self, ops: Ops, p: Tree, y: PerDatum) -> Float[Array, "P"]:
+        """Return the logarithms of the class frequencies, less their mean.
+
+        A class without rows counts half a row.
+        """
+        rows = np.sum(self.one_hot(ops, y), axis=-1)
+        log_rows = np.log(np.maximum(rows, 0.5))
+        return np.asarray(log_rows - np.mean(log_rows))
 
     def one_hot(self, ops: Ops, y: PerDatum) -> PerLatent:
         """Return 1 at the label's class, else 0, from labels y."""

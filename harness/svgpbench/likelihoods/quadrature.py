@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
+from svgpbench.likelihoods.best_constant import best_constant
 from svgpbench.likelihoods.likelihood import Expectations, Likelihood, PerDatum, PerLatent
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.tree import leaves
@@ -73,6 +74,22 @@ class QuadratureLikelihood(Likelihood):
         self, ops: Ops, p: Tree, y: Float[Array, "b 1"], f: Float[Array, "P b S"]
     ) -> tuple[Float[Array, "P b S"], Float[Array, "P b S"]]:
         """Return log p(y | f) and ∇_f log p(y | f)."""
+
+    def latent_mean(self, ops: Ops, p: Tree, y: PerDatum) -> Float[Array, "P"]:
+        """Return the constant f that maximises Σ log p(y_i | f): log ȳ for Poisson counts.
+
+        With one class the maximum is at infinity; see `best_constant`.
+        """
+        if self.support == "real":
+            return super().latent_mean(ops, p, y)
+        values, counts = np.unique(y, return_counts=True)
+
+        def log_likelihood(f: float) -> tuple[float, float]:
+            at_f = np.full((1, len(values), 1), f)
+            log_density, slope = self.log_density(ops, p, values[:, None], at_f)
+            return float(counts @ log_density[0, :, 0]), float(counts @ slope[0, :, 0])
+
+        return np.full(self.latents, best_constant(log_likelihood))
 
     def _at_nodes(
         self, ops: Ops, p: Tree, y: PerDatum, mu: PerLatent, v: PerLatent

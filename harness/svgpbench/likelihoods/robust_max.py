@@ -47,6 +47,14 @@ class RobustMax(MulticlassLikelihood):
     def log_concave(self) -> bool:
         return False
 
+    def latent_mean(self, ops: Ops, p: Tree, y: PerDatum) -> Float[Array, "P"]:
+        """Return the softmax's values times √6/π.
+
+        The largest of f_c + Gumbel noise has the softmax's probabilities, and that noise has the standard
+        deviation π/√6 where g has the kernel's, which is 1 at the usual start.
+        """
+        return super().latent_mean(ops, p, y) * math.sqrt(6.0) / math.pi
+
     @property
     def _log_error(self) -> float:
         """The value log(ε/(C − 1))."""

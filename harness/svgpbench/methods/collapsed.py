@@ -75,7 +75,8 @@ class SGPR(DualPosterior):
         return DualState(ops.zeros((latents, M)), ops.zeros((latents, M, M)), (), ops.zeros(()))
 
     def sums(self, ops: Ops, f: Factor, likelihood: Conditional, y: Float[Array, "b"]) -> Sums:
-        """Return the sums over the rows of a batch."""
+        """Return the sums over the rows of a batch, with y less the prior mean."""
+        y = likelihood.residual(y)
         row_gain = self.residual.row_gain
         gain = ops.zeros(())
         if row_gain is not None:

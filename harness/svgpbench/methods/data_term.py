@@ -1,19 +1,19 @@
 """The data term of the bound, as one value that the E-step and the bound take.
 
 A coupled method needs no change if another part of the mean is modelled outside it, because its E-step uses
-only V, α and β of the likelihood at its own marginals. `Shifted` adds the other part of the mean before it
-evaluates them. `Tilted` adds a term that is linear in the inducing variables.
+only V, α and β of the likelihood at its own marginals. `shifted` adds the other part of the mean to the
+prior mean of the likelihood. `Tilted` adds a term that is linear in the inducing variables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 from jaxtyping import Float, Int
 
-from svgpbench.likelihoods import Conditional, Expectations
+from svgpbench.likelihoods import Conditional
 from svgpbench.numerics.gaussian import Factor
 from svgpbench.ops import Array, Ops
 
@@ -31,26 +31,9 @@ class DataTerm(NamedTuple):
     residual_scale: ResidualScale | None = None  # None if q(f|u) = p(f|u)
 
 
-@dataclass(frozen=True)
-class Shifted(Conditional):
-    """A likelihood of a latent function whose mean has a further, fixed part."""
-
-    shift: Float[Array, "P b"]
-
-    def variational_expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
-        return super().variational_expectations(ops, y, mu + self.shift, v)
-
-    def gradients(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
-        return super().gradients(ops, y, mu + self.shift, v)
-
-    def expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Expectations:
-        return super().expectations(ops, y, mu + self.shift, v)
-
-
 def shifted(data: DataTerm, shift: Float[Array, "P b"]) -> DataTerm:
     """Return the data term for marginals whose mean lacks `shift`."""
-    inner = data.likelihood
-    return data._replace(likelihood=Shifted(inner.likelihood, inner.parameters, shift))
+    return data._replace(likelihood=replace(data.likelihood, mean=data.likelihood.of_f(shift)))
 
 
 @dataclass(frozen=True)

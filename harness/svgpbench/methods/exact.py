@@ -44,8 +44,9 @@ class GPR(SitePosterior):
         return Sites(alpha, beta)  # with Gaussian noise they are the same at every q
 
     def bound(self, ops: Ops, f: FullFactor, data: DataTerm, state: Sites) -> Float[Array, ""]:
-        """Return log N(y | 0, K_ff + σ²I); y is in the order of the basis."""
-        n = data.y.shape[-1]
+        """Return log N(y | m₀, K_ff + σ²I); y is in the order of the basis."""
+        y = data.likelihood.residual(data.y)
+        n = y.shape[-1]
         chol = ops.cholesky(f.Kff + ops.eye(n) / data.likelihood.site_precision(ops))
-        half = ops.solve_triangular(chol, data.y[None, :, None])
+        half = ops.solve_triangular(chol, y[None, :, None])
         return -0.5 * (ops.sum(half * half) + ops.sum(log_determinant(ops, chol)) + n * LOG_2PI)

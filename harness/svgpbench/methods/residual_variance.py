@@ -107,7 +107,7 @@ class ReducedVariance(Conditional):
     of columns is b, or b + 1 if `inner` is `Tilted`.
     """
 
-    inner: Conditional  # the likelihood that is evaluated, maybe `Shifted` or `Tilted`
+    inner: Conditional  # the likelihood that is evaluated, maybe `Tilted`
     removed_variance: Float[Array, "P m"]  # (1 − v)d
     cost: Float[Array, "m"]  # Σ_latents ½(v − 1 − log v)
 

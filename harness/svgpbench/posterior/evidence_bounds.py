@@ -86,6 +86,7 @@ def evidence_bounds(
         precision = float(conditional.site_precision(ops))
         q = factorised(ops, sgpr.best_state(ops, conditional, sums))
         means = [sgpr.marginals(ops, f, q)[0][0] for f in factors]
+        targets = conditional.residual(targets)  # as the sums have them
         v = precision * (targets - np.concatenate(means))  # (Q + σ²I)⁻¹y
         Av = v / precision + _kernel_product(posterior, chunks, v)
         log_det_B = float(log_determinant(ops, q.L_B)[0])

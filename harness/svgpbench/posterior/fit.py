@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import ValidationError
 
-from svgpbench.config import CellConfig, LikelihoodConfig
+from svgpbench.config import NEW_MODEL_DEFAULTS, CellConfig, LikelihoodConfig
 from svgpbench.errors import UnsettledWarning, UserError
 from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.validation import check_cells
@@ -94,7 +94,7 @@ def fit(
         >>> [round(mean, 1) for mean in posterior.predict([[0.25]])["mean"]]
         [1.0]
     """
-    likelihood_table = _named(likelihood)
+    likelihood_table = NEW_MODEL_DEFAULTS["likelihood"] | _named(likelihood)
     support = build_likelihood(_checked(LikelihoodConfig, likelihood_table)).support
     table, target = _table(X, y, labelled=support in TASKS)
     name, _, mode = backend.partition(":")

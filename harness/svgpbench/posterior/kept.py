@@ -23,7 +23,7 @@ from svgpbench.posterior.posterior import Floats, Posterior, TrainingFacts
 from svgpbench.training.blocks import prior_at
 from svgpbench.tree import named_leaves, rebuild
 
-FACTS, X_MEAN, X_SCALE = "facts", "x_mean", "x_scale"
+FACTS, X_MEAN, X_SCALE, MEAN = "facts", "x_mean", "x_scale", "theta.mean"
 Arrays = dict[str, npt.NDArray[Any]]
 
 
@@ -61,13 +61,16 @@ def load_posterior(path: str | Path) -> Posterior:
         _array(file, arrays, X_MEAN, (count,)),
         _array(file, arrays, X_SCALE, (count,)),
     )
+    latents = blank.model.latents
+    if MEAN in arrays:  # files without it have a prior mean of 0
+        theta = theta._replace(mean=_array(file, arrays, MEAN, (latents,)))
     parameters = blank.model.likelihood.initial_parameters()
     named = named_leaves(parameters, "theta.likelihood")
     values = iter([_array(file, arrays, name, ()) for name, _ in named])
     theta = theta._replace(likelihood=rebuild(parameters, values))
     ops = load_backend("numpy")
     prior = prior_at(ops, blank.model, blank.method, theta)
-    like = blank.method.initial_state(ops, prior, blank.model.latents, facts.n)
+    like = blank.method.initial_state(ops, prior, latents, facts.n)
     shapes = [(name, np.shape(x)) for name, x in named_leaves(like, "state")]
     state = rebuild(like, iter([_array(file, arrays, name, shape) for name, shape in shapes]))
     return Posterior(facts, theta, state, blank.x_mean, blank.x_scale)

@@ -133,9 +133,14 @@ class Posterior:
     def latent(self, X: npt.ArrayLike | pd.DataFrame) -> tuple[Floats, Floats]:
         """Return mean and variance of the latent functions at inputs X [t, D], each [P, t].
 
-        Both are in standardised units of y. Raises `UserError` if X does not have the training's inputs,
-        or if a row is too far from the training's rows for float64.
+        The mean includes the prior mean. Both are in standardised units of y. Raises `UserError` if X does
+        not have the training's inputs, or if a row is too far from the training's rows for float64.
         """
+        mu, v = self._marginals(X)
+        return self.model.conditional(self.theta).of_f(mu), v
+
+    def _marginals(self, X: npt.ArrayLike | pd.DataFrame) -> tuple[Floats, Floats]:
+        """Return mean and variance of g = f less its prior mean, each [P, t]; raises as `latent`."""
         ops = load_backend("numpy")
         prior = self._prior(ops)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -191,7 +196,8 @@ class Posterior:
         prior = self._prior(ops)
         q = self.method.factorise(ops, prior, self.state)
         mean, covariance = self.method.posterior(ops, prior, q)
-        return Inducing(np.asarray(self.theta.inducing), np.asarray(mean), np.asarray(covariance))
+        mean = self.model.conditional(self.theta).of_f(np.asarray(mean))
+        return Inducing(np.asarray(self.theta.inducing), mean, np.asarray(covariance))
 
     def _prior(self, ops: Ops) -> Any:
         return prior_at(ops, self.model, self.method, self.theta)
@@ -207,7 +213,7 @@ class Posterior:
             generator = Stream.EVALUATION_NOISE.generator(self.facts.seed)
             noise = generator.standard_normal((likelihood.samples, likelihood.latents))
         conditional = self.model.conditional(self.theta, noise)
-        mu, v = self.latent(X)
+        mu, v = self._marginals(X)
         rows = mu.shape[-1]
         targets = np.zeros(rows) if y is None else self.standardised_targets(y, rows)
         return targets, tree_map(np.asarray, conditional.predicted(ops, targets, mu, v))

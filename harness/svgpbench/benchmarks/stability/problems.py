@@ -51,6 +51,11 @@ def start_of(name: str, problem: ProblemPlan, inducing: int, checked: int, seed:
         checked: number of training rows on which a bound is computed.
         seed: seed of the inducing inputs.
     """
+    if problem.likelihood.latent_mean != "zero":
+        raise UserError(
+            f"problem {name!r}: every library has a latent mean of zero here; "
+            "remove likelihood.latent_mean"
+        )
     config = CellConfig(
         experiment=name,
         data=problem.data,
