@@ -8,6 +8,8 @@ import pytest
 from finite_differences import gradient
 from two_bases import PROBLEM, at_first_batch
 
+from svgpbench.checks.cases import build_model
+from svgpbench.checks.dense import kernel_matrix
 from svgpbench.errors import UserError
 from svgpbench.methods import build_method
 from svgpbench.methods.decoupled import DecoupledState, DecoupledSVGP, MeanPrecision
@@ -102,3 +104,18 @@ def test_bad_options_are_one_line() -> None:
         build_method("decoupled", {"optimiser": "sdg"})
     with pytest.raises(UserError, match="'subset' of method 'decoupled' must be 0"):
         build_method("decoupled", {"subset": -1})
+
+
+def test_the_posterior_is_that_of_dense_algebra(ops: Ops) -> None:
+    """K_βα a and K_β − K_βCK_β with C = (B⁻¹ + K_β)⁻¹."""
+    method, state = DecoupledSVGP(), some_state(ops)
+    at = at_first_batch(ops, method, "gaussian")
+    mean, S = method.posterior(ops, at.p, method.factorise(ops, at.p, state))
+    theta = PROBLEM.theta(build_model("gaussian", "matern52"), "decoupled")
+    alpha, beta = theta.inducing
+    K_b = kernel_matrix("matern52", theta, beta, beta) + 1e-6 * np.eye(M_B)
+    a, L_B = (ops.to_numpy(x)[0] for x in state.q)
+    C = np.linalg.inv(np.linalg.inv(L_B @ L_B.T) + K_b)
+    expected = kernel_matrix("matern52", theta, beta, alpha) @ a
+    np.testing.assert_allclose(ops.to_numpy(mean)[0], expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(ops.to_numpy(S)[0], K_b - K_b @ C @ K_b, rtol=1e-7, atol=1e-9)

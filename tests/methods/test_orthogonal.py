@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 from finite_differences import gradient
-from two_bases import PROBLEM, At, at_first_batch
+from two_bases import PROBLEM, SCALE, At, at_first_batch
 
+from svgpbench.checks.cases import build_model
+from svgpbench.checks.dense import kernel_matrix
 from svgpbench.errors import UserError
 from svgpbench.methods import build_method
 from svgpbench.methods.gamma_steps import TwoPartState
@@ -139,3 +143,40 @@ def test_what_cannot_be_combined_is_one_line(
     with pytest.raises(UserError, match=message) as caught:
         build_method(name, options)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli-logit"])
+@pytest.mark.parametrize(
+    ("family", "gamma_step"),
+    [*itertools.product(["orth"], ["scaled", "natural", "newton"]), ("hybrid", "newton")],
+)
+def test_a_step_of_gamma_solves_the_dense_curvature(
+    family: str, gamma_step: str, likelihood: str
+) -> None:
+    """By D_γ, its diagonal, or D_γ + s K_⊥ᵀ diag(β) K_⊥, with the β of the marginals after the step on β."""
+    method = FAMILIES[family](coupled="q-svgp natgrad", gamma_step=gamma_step)
+    at, state, rate = at_first_batch(NUMPY, method, likelihood), some_state(NUMPY), 0.3
+    moved = method.e_step(NUMPY, at.f, at.data, state, np.float64(rate))
+    before = moved._replace(a=state.a)
+    theta = PROBLEM.theta(build_model(likelihood, "matern52"), "decoupled")
+    X, (gamma, beta) = PROBLEM.X[PROBLEM.batches[0]], theta.inducing
+
+    def k(A: Floats, B: Floats) -> Floats:
+        return kernel_matrix("matern52", theta, A, B)
+
+    K_b = k(beta, beta) + 1e-6 * np.eye(M_B)
+    explains = k(gamma, beta) @ np.linalg.inv(K_b) if family == "orth" else np.zeros((M_G, M_B))
+    D = k(gamma, gamma) + 1e-6 * np.eye(M_G) - explains @ k(beta, gamma)
+    K_x = k(gamma, X) - explains @ k(beta, X)
+    W = np.linalg.solve(np.linalg.cholesky(K_b), k(beta, X))
+    q = before.coupled.q
+    mu = before.a @ K_x + q.mean @ W
+    v = np.diag(k(X, X)) - np.sum(W**2, axis=0) + np.sum((q.chol[0].T @ W) ** 2, axis=0)
+    _, weights = at.data.likelihood.gradients(NUMPY, at.data.y, mu, v[None])
+    curvature = {
+        "scaled": np.diag(np.diag(D)),
+        "natural": D,
+        "newton": D + SCALE * (K_x * weights) @ K_x.T,
+    }[gamma_step]
+    step = np.linalg.solve(curvature, gamma_gradient(at, before)[0])
+    np.testing.assert_allclose(moved.a[0], state.a[0] + rate * step, rtol=1e-8, atol=1e-10)

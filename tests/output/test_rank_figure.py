@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hand_records import cell, collected, record
 from matplotlib.container import ErrorbarContainer
@@ -43,6 +44,34 @@ def test_methods_stand_best_on_top_with_the_band_from_the_best(
     )
     assert "average ranks of 3 methods over 10 data sets" in caption
     assert "the critical difference at 5 %, 1.05 (Nemenyi)" in caption
+
+
+def test_bars_end_where_the_bootstrap_over_data_sets_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Methods that are not always in one order; the best by mean rank is not the first one named."""
+    saved: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: saved.append(figure))
+    ranks = np.array([[3, 1, 2], [2, 1, 3], [1, 2, 3]] + [[3, 1, 2]] * 3 + [[2, 1, 3]] * 4)
+    records = [
+        record(cell(f"set {at}", method), -1.0, rmse=float(rank))
+        for at, row in enumerate(ranks)
+        for method, rank in zip("ABC", row, strict=True)
+    ]
+    draw_figure(collected(*records), tmp_path / "figure.png", CriticalDifference(metric="rmse"))
+    (panel,) = saved[-1].axes
+    rows = np.random.default_rng(0).integers(10, size=(10_000, 10))
+    ends = np.quantile(ranks[rows].mean(axis=1), [0.025, 0.975], axis=0)
+    order = [1, 0, 2]  # mean ranks 1.1, 2.3, 2.6
+    assert [text.get_text() for text in panel.get_yticklabels()] == ["B", "A", "C"]
+    found = [
+        np.asarray(container[2][0].get_segments()[0])[:, 0]
+        for container in panel.containers
+        if isinstance(container, ErrorbarContainer)
+    ]
+    np.testing.assert_allclose(found, ends[:, order].T, rtol=1e-12)
+    assert np.all(np.diff(found) > 0.1)
+    assert panel.get_xlabel() == "average rank in RMSE (test)"
 
 
 @pytest.mark.parametrize(

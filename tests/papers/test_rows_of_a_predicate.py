@@ -108,7 +108,11 @@ READ: dict[str, tuple[str, pd.DataFrame, dict[str, Any]]] = {
         {"metric": "nmse", "methods": ("A", "B")},
     ),
     "band": ("band", rated(A=[-1.0, -1.0, -1.0, -1.0], B=[-9.0, -1.0, -9.0, -9.0]), BOUND | BAND),
-    "converges": ("converges", converging({"A": [1, 7]}), {"method": "A", "at_most": 10}),
+    "converges": (
+        "converges",
+        together(converging({"A": [1, 7]}, "z"), converging({"A": [1, 2]}, "a")),
+        {"method": "A", "at_most": 10},
+    ),
     "sooner": ("sooner", converging({"A": [1, 2], "B": [10, 30]}), PAIR),
     "drifts": (
         "drifts",
@@ -139,7 +143,8 @@ def test_rows_of_others_change_nothing(name: str, others: str) -> None:
     more = more.assign(perturbation=1e-15) if others == "replicas" else more.assign(method="Z")
     alone = judged(frame, predicate, ONCE, **keys)
     assert alone.grade != OPEN
-    assert judged(together(more, frame), predicate, ONCE, **keys) == alone
+    for whole in (together(more, frame), together(frame, more)):
+        assert judged(whole, predicate, ONCE, **keys) == alone
     if "data" in frame and len({effect.of for effect in alone.effects} & set(frame["data"])) > 1:
         assert [effect.of for effect in alone.effects] == list(frame["data"].unique())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 from hand_records import cell, record
@@ -69,6 +70,23 @@ def test_mean_median_and_rank_are_of_the_data_sets_and_never_graded() -> None:
     assert mean.difference == pytest.approx(-16.0)
     assert (mean.ours.n, mean.ours.unit, mean.grades) == (5, "data sets", Grade.not_testable)
     assert mean.ours.other_data == tuple("abcde")
+
+
+def test_half_an_interval_is_in_the_units_of_the_print() -> None:
+    """Positive though accuracy falls as the error rises; ranks have none."""
+    raw, accuracy, rank, other = over_sets(
+        of("A", "mean error_rate"),
+        of("A", "mean accuracy %"),
+        of("A", "mean rank in accuracy %"),
+        of("B", "mean rank in accuracy %"),
+    )
+    rows = np.random.default_rng(0).integers(5, size=(10_000, 5))
+    errors = np.array([errors["A"] for errors in ERRORS.values()])
+    low, high = np.quantile(errors[rows].mean(axis=1), [0.025, 0.975])
+    assert raw.ours.half == pytest.approx((high - low) / 2)
+    assert accuracy.ours.half == pytest.approx(50 * (high - low))
+    assert 0.1 < rank.ours.half < 1.0
+    assert rank.ours.half == pytest.approx(other.ours.half, abs=0.2)
 
 
 def test_a_rank_is_among_the_printed_methods_that_ran() -> None:

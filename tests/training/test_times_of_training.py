@@ -153,8 +153,12 @@ def test_online_steps_are_timed_to_their_end_and_evaluation_is_not(clock: Clock)
     assert seconds(online(clock).run()) == [STEP, 2 * STEP, 4 * STEP, 6 * STEP]
 
 
-def test_trials_that_were_not_chosen_are_not_timed(clock: Clock) -> None:
-    found = seconds(online(clock, rates=(0.05, 1e-4), trial=2).run())
+@pytest.mark.parametrize("rates", [(0.05, 1e-4), (1e-4, 0.05)])
+def test_trials_that_were_not_chosen_are_not_timed(clock: Clock, rates: tuple[float, ...]) -> None:
+    """Whether they come before the chosen one or after it."""
+    trained = online(clock, rates=rates, trial=2).run()
+    assert trained.trace[-1]["gamma0"] == 0.05
+    found = seconds(trained)
     assert found == [STEP, 2 * STEP, 4 * STEP, 6 * STEP]
 
 
