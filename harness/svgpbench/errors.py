@@ -27,6 +27,10 @@ class UnsettledWarning(UserWarning):
     """A training ended while its bound still moved by more than the region of practical equivalence."""
 
 
+class DataWarning(UserWarning):
+    """An input that numbers the rows, or a target for which scores say little."""
+
+
 class NoAutodiffError(UserError):
     """Error of `value_and_grad` on a backend without autodiff."""
 

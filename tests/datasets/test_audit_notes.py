@@ -182,3 +182,27 @@ def test_equal_rows_are_found_whatever_the_sign_of_zero() -> None:
     numbers = same_rows(table.T)
     assert numbers[0] == numbers[1] == numbers[4]
     assert len(set(numbers.tolist())) == 3
+
+
+def test_a_target_that_scores_hang_on_is_noted() -> None:
+    def texts(y: Any, labels: tuple[str, ...] | None = None) -> dict[str, str]:
+        X = np.random.default_rng(0).standard_normal((len(y), 2))
+        task = "regression" if labels is None else "multiclass"
+        return {flag.kind: flag.text for flag in raised(
+            Dataset("d", task, X, y, ("a", "b"), "y", "here", labels))}  # fmt: skip
+
+    constant = texts(np.full(50, 3.0))
+    assert constant["constant-target"] == "the target is 3 in every row: nothing can be learned"
+    assert "few-target-values" not in constant
+    prices = np.append(np.full(300, 5505.0) + np.arange(300), 917_704.0)
+    tail = "the greatest target 917704 is 162 times the median"
+    assert texts(prices)["heavy-target"].startswith(f"{tail}: predict its logarithm")
+    assert texts(np.append(np.full(300, 10.0), 1000.0)).keys() >= {"heavy-target"}
+    for other in (np.append(np.full(300, 10.0), 999.0), prices - 6000.0, np.eye(300)[0]):
+        assert texts(other).keys().isdisjoint({"heavy-target", "constant-target"})
+    rare = np.append(np.zeros(2970), np.ones(30))
+    text = "few of 3000 rows are of class yes (30): accuracy says little, compare the NLPD"
+    assert texts(rare, ("no", "yes"))["rare-class"] == text
+    assert "rare-class" not in texts(np.append(rare, np.ones(50)), ("no", "yes"))
+    assert "rare-class" not in texts(np.arange(3000) % 100.0, tuple(map(str, range(100))))
+    assert "rare-class" in texts(np.append(np.arange(90) % 2.0, [2.0] * 9), ("a", "b", "c"))

@@ -9,7 +9,7 @@ import pytest
 from small_fits import QUICK, regression
 
 from svgpbench.api import UserError, fit
-from svgpbench.errors import UnsettledWarning
+from svgpbench.errors import DataWarning, UnsettledWarning
 
 X, Y = regression()
 
@@ -119,3 +119,26 @@ def test_columns_of_a_frame_may_be_named_by_numbers_and_hold_any_numbers() -> No
     assert one.facts.features == ("0", "1")
     other = fit(X.to_numpy(), Y, inducing=5, training=QUICK)
     assert one.predict(numbered)["mean"].to_list() == other.predict(X.to_numpy())["mean"].to_list()
+
+
+def test_a_fit_warns_of_row_numbers_and_of_targets_that_scores_hang_on() -> None:
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": random.uniform(0, 9, 200), "index": random.permutation(200)})
+    positives = np.repeat(["yes", "no"], [3, 197])
+    rows = [
+        (np.ones(200), "gaussian", "the target is 1 in every row"),
+        (np.exp(4 * random.standard_normal(200)), "gaussian", "times the median: predict its log"),
+        (positives, "bernoulli-probit", r"few of 200 rows are of class yes \(3\)"),
+    ]
+    for y, likelihood, words in rows:
+        with (
+            pytest.warns(DataWarning, match="index numbers the rows in another order: leave it"),
+            pytest.warns(DataWarning, match=words),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore", UnsettledWarning)
+            fit(frame, y, likelihood=likelihood, inducing=5, training=QUICK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        warnings.simplefilter("ignore", UnsettledWarning)
+        fit(np.arange(200.0)[:, None], np.sin(np.arange(200.0)), inducing=5, training=QUICK)

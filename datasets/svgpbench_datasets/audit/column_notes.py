@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from svgpbench_datasets.audit.dependence import counts_rows
 from svgpbench_datasets.audit.facts import AuditFacts, Flag
+from svgpbench_datasets.audit.row_numbers import counts_rows
 from svgpbench_datasets.dataset import Dataset, Floats
 
 FEWEST, MOST_NAMED, MOST_SUSPECTS = 5, 4, 8

@@ -8,7 +8,6 @@ function of the quantity, also a nonlinear one, neighbours are alike, and the ra
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from svgpbench_datasets.dataset import Dataset, Floats
@@ -126,17 +125,6 @@ def correlations(X: Floats, target: Floats) -> Floats:
     scale = np.sqrt(np.where(constant, 1.0, np.diag(products)))
     products[constant] = products[:, constant] = 0.0
     return np.asarray(products / np.outer(scale, scale))
-
-
-def counts_rows(column: NDArray[np.float64]) -> bool:
-    """Return True if more than 99% of the steps between consecutive rows are equal and not 0."""
-    steps = np.diff(column)
-    if steps.size < 2:
-        return False
-    usual = np.median(steps)
-    # centred or rounded columns have steps that differ in the last digits
-    same = np.abs(steps - usual) <= 1e-3 * abs(usual)
-    return bool(usual != 0 and same.mean() > 0.99)
 
 
 def linear_r2(X: Floats, target: Floats) -> float:

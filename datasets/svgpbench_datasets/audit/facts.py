@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,8 @@ from svgpbench_datasets.splits import Indices, Split
 
 ALIKE = 0.1
 """Largest distance of a test target from its twins' mean, in standard deviations, to count as revealed."""
+LEAKED, FEWEST_LEAKED = 0.01, 5
+"""It is a leak if training reveals the target of at least this share and number of test rows."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +53,31 @@ class AuditFacts:
     previous_ratio: float  # difference from the previous row's target: 0 equal, 1 as random
     nearest_ratio: float  # the same for the row with the nearest inputs
     linear_r2: float  # of a fit to all rows; classes are one-hot columns
-    test_rows: int  # number of test rows of `split`
+    test_rows: int  # number of test rows of `split`; 0 if all rows train
     test_seen: int  # test rows whose inputs are in the training part too
     test_told: int  # of these, rows whose target is revealed, see `count_twins`
-    split: str
+    split: str  # of several splits the one that reveals most, and how many of them leak
 
 
-def facts_of(dataset: Dataset, split: Split, missing: Missing = NONE_MISSING) -> AuditFacts:
-    """Compute the facts of a data set, including test rows of a split that repeat training rows."""
+class Twins(NamedTuple):
+    """Test rows of a split that repeat the inputs of training rows."""
+
+    test_rows: int
+    seen: int  # test rows whose inputs are in the training part too
+    told: int  # of these, rows whose target is revealed, see `count_twins`
+
+    @property
+    def leak(self) -> bool:
+        """True if enough targets are revealed to move a score."""
+        return self.told >= max(FEWEST_LEAKED, LEAKED * self.test_rows)
+
+
+def facts_of(dataset: Dataset, *splits: Split, missing: Missing = NONE_MISSING) -> AuditFacts:
+    """Compute the facts of a data set, including test rows of its splits that repeat training rows."""
     X, y, target = dataset.X, dataset.y, target_columns(dataset)
     inputs = same_rows(X.T)
     named = zip(dataset.feature_names, np.ptp(X, axis=0) == 0, strict=True)
-    seed = "" if split.kind == "fixed" else f", seed {split.seed}"
-    twins, agreeing = count_twins(inputs, y, split)
+    twins, split = _worst_split(inputs, y, splits)
     return AuditFacts(
         rows=len(y),
         features=X.shape[1],
@@ -83,10 +97,10 @@ def facts_of(dataset: Dataset, split: Split, missing: Missing = NONE_MISSING) ->
         previous_ratio=previous_ratio(target),
         nearest_ratio=nearest_ratio(X, target),
         linear_r2=linear_r2(X, target),
-        test_rows=len(split.test),
-        test_seen=twins,
-        test_told=agreeing,
-        split=f"{split.kind}, fold {split.fold} of {split.folds}" + seed,
+        test_rows=twins.test_rows,
+        test_seen=twins.seen,
+        test_told=twins.told,
+        split=split,
     )
 
 
@@ -95,6 +109,13 @@ def row_correlation(dataset: Dataset) -> float:
     if np.ptp(dataset.y) == 0:
         return 0.0
     return float(abs(np.corrcoef(np.arange(len(dataset.y)), dataset.y)[0, 1]))
+
+
+def rank_correlation(first: Floats, second: Floats) -> float:
+    """Return Spearman's rank correlation of two columns, from -1 to 1; 0 if one is constant."""
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return 0.0
+    return float(pd.Series(first).corr(pd.Series(second), method="spearman"))
 
 
 def row_correlation_ratio(dataset: Dataset) -> float:
@@ -123,6 +144,18 @@ def same_rows(columns: Iterable[Floats]) -> Indices:
         codes, values = pd.factorize(column)
         numbers, _ = pd.factorize(numbers * len(values) + codes)
     return np.asarray(numbers, np.int64)
+
+
+def _worst_split(inputs: Indices, y: Floats, splits: Sequence[Split]) -> tuple[Twins, str]:
+    """Return the twins and the name of the split that reveals the largest share of its test targets."""
+    if not splits:
+        return Twins(0, 0, 0), "no test rows"
+    counted = [(Twins(len(split.test), *count_twins(inputs, y, split)), split) for split in splits]
+    twins, split = max(counted, key=lambda one: (one[0].told / one[0].test_rows, one[0].seen))
+    seed = "" if split.kind in ("fixed", "blocks", "column") else f", seed {split.seed}"
+    leaking = sum(one.leak for one, _ in counted)
+    others = f"; {leaking} of {len(splits)} splits leak" if leaking and len(splits) > 1 else ""
+    return twins, f"{split.kind}, fold {split.fold} of {split.folds}{seed}{others}"
 
 
 def count_twins(distinct: Indices, y: Floats, split: Split) -> tuple[int, int]:

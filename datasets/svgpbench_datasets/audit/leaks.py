@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 
 from svgpbench_datasets.audit.dependence import (
-    counts_rows,
     determining_sums,
     linear_pairs,
     single_ratios,
     target_columns,
 )
-from svgpbench_datasets.audit.facts import AuditFacts, Flag
+from svgpbench_datasets.audit.facts import AuditFacts, Flag, Twins
 from svgpbench_datasets.dataset import Dataset
 
 DETERMINED = 1e-3
@@ -22,16 +21,7 @@ DETERMINED = 1e-3
 DETERMINED_CLASS = 1e-2
 """Threshold for classes, where the ratio is the share of neighbours of another class, relative to chance."""
 UNEXPLAINED = 1e-4
-LEAKED, FEWEST_LEAKED = 0.01, 5
-"""It is a leak if training reveals the target of at least this share and number of test rows."""
 MOST_NAMED = 4
-
-
-def row_numbers(dataset: Dataset) -> Iterator[Flag]:
-    """Flag features that count the rows."""
-    for name, column in zip(dataset.feature_names, dataset.X.T, strict=True):
-        if counts_rows(column):
-            yield Flag("row-number-input", f"{name} counts the rows", leak=True)
 
 
 def determined(dataset: Dataset) -> Iterator[Flag]:
@@ -69,5 +59,5 @@ def repeated_test_inputs(facts: AuditFacts) -> Iterator[Flag]:
         f"{facts.test_seen} of {facts.test_rows} test rows ({share:.1%}) have the inputs of a "
         f"training row, {facts.test_told} with its target ({facts.split})"
     )
-    leak = facts.test_told >= max(FEWEST_LEAKED, LEAKED * facts.test_rows)
+    leak = Twins(facts.test_rows, facts.test_seen, facts.test_told).leak
     yield Flag("test-inputs-in-training", text, leak)

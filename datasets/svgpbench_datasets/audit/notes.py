@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 
 import numpy as np
 
-from svgpbench_datasets.audit.facts import AuditFacts, Flag
-from svgpbench_datasets.dataset import Dataset
+from svgpbench_datasets.audit.facts import AuditFacts, Flag, rank_correlation
+from svgpbench_datasets.dataset import Dataset, Floats
 from svgpbench_datasets.errors import join_names
 
 ORDERED, ALIKE = 0.3, 0.7
@@ -22,14 +22,23 @@ FEW_VALUES, FEWEST_EACH = 100, 10
 FEWEST = 5
 FEWEST_CELLS = 20
 """Fewest cells of a grid, so that equal counts are not due to chance."""
+HARD = ("constant-target", "heavy-target", "rare-class")
+"""Kinds of flags of `hard_target`."""
+HEAVY = 100.0
+"""Least ratio of the greatest target and the median of a heavy tail."""
+RARE, FEWEST_OF_CLASS = 20, 10
+"""A class is rare if it has fewer rows than this, or than this part of an equal share."""
 MOST_CLASSES = 12
 """Most classes that a flag names."""
 
 
-def ordered(facts: AuditFacts) -> Iterator[Flag]:
+def ordered(dataset: Dataset, facts: AuditFacts) -> Iterator[Flag]:
     """Flag rows that are ordered by the target, or similar to the previous row."""
     classes = max(1, sum(count > 0 for count in facts.classes.values()) - 1)
     together = max(facts.row_correlation, facts.row_correlation_ratio)
+    if not facts.classes:  # a heavy tail hides the order from the correlation of the values
+        numbers = np.arange(facts.rows, dtype=np.float64)
+        together = max(together, abs(rank_correlation(numbers, dataset.y)))
     by_chance = ERRORS * np.sqrt(classes / facts.rows)
     if together >= max(ORDERED, by_chance):
         text = f"row number and target go together ({together:.2f}): shuffle, never input"
@@ -38,6 +47,13 @@ def ordered(facts: AuditFacts) -> Iterator[Flag]:
         text = f"rows are like the row before (ratio {facts.previous_ratio:.2f}): "
         text += "split by groups or blocks if neighbours belong together, else shuffle"
         yield Flag("ordered-rows", text)
+
+
+def own_groups(dataset: Dataset) -> Iterator[Flag]:
+    """Flag groups of one row each, as an id has."""
+    if dataset.groups is not None and len(dataset.group_labels) == len(dataset.y):
+        text = "each row is a group of its own: a split by these groups is one by rows"
+        yield Flag("groups-of-one", text)
 
 
 def without_signal(facts: AuditFacts) -> Iterator[Flag]:
@@ -54,9 +70,24 @@ def without_signal(facts: AuditFacts) -> Iterator[Flag]:
         yield Flag("no-signal", text)
 
 
+def hard_target(y: Floats, classes: Mapping[str, int]) -> Iterator[Flag]:
+    """Flag a constant target, one with a heavy tail, and rare classes; `classes` are the rows of each."""
+    if np.ptp(y) == 0:
+        yield Flag(
+            "constant-target", f"the target is {y[0]:g} in every row: nothing can be learned"
+        )
+    fewest = max(FEWEST_OF_CLASS, len(y) / (RARE * max(1, len(classes))))
+    if rare := [f"{label} ({count})" for label, count in classes.items() if count < fewest]:
+        text = f"few of {len(y)} rows are of class {join_names(rare, MOST_CLASSES)}"
+        yield Flag("rare-class", f"{text}: accuracy says little, compare the NLPD")
+    if not classes and y.min() >= 0 and y.max() >= HEAVY * (median := float(np.median(y))) > 0:
+        text = f"the greatest target {y.max():g} is {y.max() / median:.0f} times the median"
+        yield Flag("heavy-target", f"{text}: predict its logarithm, unless these are counts")
+
+
 def few_values(dataset: Dataset, facts: AuditFacts) -> Iterator[Flag]:
     """Flag a regression target of few distinct values, where a predictive density is unbounded."""
-    few = facts.target_values <= min(FEW_VALUES, facts.rows / FEWEST_EACH)
+    few = 1 < facts.target_values <= min(FEW_VALUES, facts.rows / FEWEST_EACH)
     if dataset.task == "regression" and few:
         yield Flag("few-target-values", f"the target takes {facts.target_values} values only")
 
@@ -83,15 +114,13 @@ def capped(dataset: Dataset) -> Iterator[Flag]:
 
 
 def repeated(facts: AuditFacts) -> Iterator[Flag]:
-    """Flag repeated inputs or rows, and classes of fewer than 10 rows."""
+    """Flag repeated inputs or rows."""
     if facts.distinct_inputs < 0.9 * facts.rows:
         text = f"{facts.distinct_inputs} of {facts.rows} input rows are distinct"
         yield Flag("few-distinct-inputs", text)
     elif count := facts.repeated_rows:
         text = f"{count} {'row repeats' if count == 1 else 'rows repeat'} an earlier row"
         yield Flag("repeated-rows", text)
-    if rare := [f"{label} ({count})" for label, count in facts.classes.items() if count < 10]:
-        yield Flag("rare-class", f"fewer than 10 rows of class {join_names(rare, MOST_CLASSES)}")
 
 
 def grid_levels(dataset: Dataset) -> dict[str, int]:

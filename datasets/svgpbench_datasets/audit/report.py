@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from svgpbench_datasets.audit import column_notes, leaks, notes
 from svgpbench_datasets.audit.facts import AuditFacts, Flag, facts_of
+from svgpbench_datasets.audit.row_numbers import row_numbers
 from svgpbench_datasets.dataset import Dataset, Task
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.reading.tables import NONE_MISSING, Missing
 from svgpbench_datasets.registry import Registry
-from svgpbench_datasets.splits import Split, k_fold
+from svgpbench_datasets.splits import Split, group_fold, k_fold
 from svgpbench_datasets.standardise import Standardiser
 
 FOLDS = 5
@@ -35,6 +37,11 @@ class Audit:
     def leaks(self) -> tuple[Flag, ...]:
         """Flags for leaks of test targets."""
         return tuple(flag for flag in self.flags if flag.leak)
+
+    @property
+    def hard_target(self) -> tuple[Flag, ...]:
+        """Flags for a target that scores depend on, whatever the model."""
+        return tuple(flag for flag in self.flags if flag.kind in notes.HARD)
 
     def to_json(self) -> dict[str, Any]:
         """Return the audit as a dictionary that can be written as JSON."""
@@ -70,18 +77,28 @@ def audit(registry: Registry, name: str) -> Audit:
     """
     dataset, entry = registry.load(name), registry.describe(name)
     split = registry.fixed_split(name, 0) if entry.splits else _folds(entry.rows)
-    return _audit(dataset, split, registry.missing(name), entry)
+    return _audit(dataset, [split], registry.missing(name), entry)
 
 
-def audit_dataset(dataset: Dataset) -> Audit:
+def audit_dataset(dataset: Dataset, splits: Sequence[Split] | None = None) -> Audit:
     """Audit the numbers of a data set that is not in a registry.
+
+    Test rows that repeat training rows are counted in each of the `splits`; none if all rows train. By
+    default it is the first of 5 folds, which keep the groups together if the data set has some.
 
     Raises:
         DataError: the mean or standard deviation of a column overflows.
     """
     Standardiser.fit(dataset.X, names=dataset.feature_names)
     Standardiser.fit(dataset.y[:, None], names=[dataset.target_name])
-    return _audit(dataset, _folds(len(dataset.y)))
+    return _audit(dataset, [default_split(dataset)] if splits is None else splits)
+
+
+def default_split(dataset: Dataset) -> Split:
+    """Return the first of at most 5 folds: of the groups of a data set, or of its rows."""
+    if dataset.groups is not None:
+        return group_fold(dataset.groups, min(FOLDS, len(dataset.group_labels)), 0, 0)
+    return _folds(len(dataset.y))
 
 
 def _folds(rows: int) -> Split:
@@ -91,12 +108,14 @@ def _folds(rows: int) -> Split:
 def flags_of(dataset: Dataset, facts: AuditFacts) -> tuple[Flag, ...]:
     """Return all flags of a data set with these facts, leaks first; its registry entry is not used."""
     flags = [
-        *leaks.row_numbers(dataset),
+        *row_numbers(dataset),
         *leaks.determined(dataset),
         *leaks.repeated_test_inputs(facts),
-        *notes.ordered(facts),
+        *notes.ordered(dataset, facts),
+        *notes.own_groups(dataset),
         *notes.gridded(dataset),
         *notes.without_signal(facts),
+        *notes.hard_target(dataset.y, facts.classes),
         *notes.few_values(dataset, facts),
         *notes.capped(dataset),
         *notes.repeated(facts),
@@ -110,11 +129,11 @@ def flags_of(dataset: Dataset, facts: AuditFacts) -> tuple[Flag, ...]:
 
 def _audit(
     dataset: Dataset,
-    split: Split,
+    splits: Sequence[Split],
     missing: Missing = NONE_MISSING,
     entry: DatasetEntry | None = None,
 ) -> Audit:
-    facts = facts_of(dataset, split, missing)
+    facts = facts_of(dataset, *splits, missing=missing)
     return Audit(
         name=dataset.name,
         task=dataset.task,

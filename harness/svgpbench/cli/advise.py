@@ -22,7 +22,7 @@ from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
 from svgpbench.experiments.cell import load_data
 from svgpbench.experiments.data_errors import data_errors_are_the_users
-from svgpbench.experiments.leaks import leak_notes
+from svgpbench.experiments.leaks import audit_table, leak_notes, target_notes
 from svgpbench.metrics import METRICS
 from svgpbench.output.table import Table, columns
 from svgpbench.plugins import LIKELIHOODS, find, load, registry_of
@@ -116,8 +116,8 @@ def advise_command(
     tables: list[DataConfig] = []
     if data is not None:
         config = one_data_set(data, target or (), task)
-        tables.append(config)
         kind, n, D = _sizes(config)
+        tables += [config] if config.path is not None else []
     likelihoods: tuple[str, ...] = (likelihood,) if likelihood else ()
     if kind is not None:
         _refuse_misfits(kind, likelihood, metric)
@@ -136,7 +136,9 @@ def advise_command(
         typer.echo(advice_as_markdown(advice, evidence))
     else:
         answer = Table(columns(("", "")), answer_lines(advice))
-        show(answer, *map(as_plain, advice_parts(advice, evidence)), *leak_notes(tables))
+        audits = [audit_table(table) for table in tables]
+        notes = [*leak_notes(audits), *target_notes(audits)]
+        show(answer, *map(as_plain, advice_parts(advice, evidence)), *notes)
         words = next_command(
             advice,
             evidence,

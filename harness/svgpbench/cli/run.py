@@ -185,7 +185,7 @@ def failed(records: Sequence[Record]) -> bool:
 
 
 def _print_summary(records: list[Record], resumed: int, elsewhere: int) -> None:
-    from svgpbench.experiments.leaks import leak_notes
+    from svgpbench.experiments.leaks import audits_of, leak_notes, target_notes
     from svgpbench.results.unsettled import unsettled_note
 
     counts = ", ".join(f"{n} {status}" for status, n in _counts(records).items())
@@ -200,12 +200,12 @@ def _print_summary(records: list[Record], resumed: int, elsewhere: int) -> None:
         typer.echo(f"  and {len(failures) - MOST_FAILURES_SHOWN} more; --json lists all")
     if note := unsettled_note(records):
         say(note)
-    for leak in leak_notes(record.config.data for record in records):
-        say(leak)
+    audits = list(audits_of(record.config for record in records))
+    say(*leak_notes(audits), *target_notes(audits))
 
 
 def _print_json(records: list[Record], resumed: int, interrupted: bool, following: str) -> None:
-    from svgpbench.experiments.leaks import leak_notes
+    from svgpbench.experiments.leaks import audits_of, leak_notes, target_notes
     from svgpbench.results.unsettled import unsettled
 
     failures = [
@@ -218,6 +218,7 @@ def _print_json(records: list[Record], resumed: int, interrupted: bool, followin
         for record in records
         if record.status != "ok"
     ]
+    audits = list(audits_of(record.config for record in records))
     content = {
         "cells": len(records),
         "counts": _counts(records),
@@ -229,7 +230,8 @@ def _print_json(records: list[Record], resumed: int, interrupted: bool, followin
             for record in records
             if (moved := unsettled(record))
         ],
-        "leaks": list(leak_notes(record.config.data for record in records)),
+        "leaks": leak_notes(audits),
+        "target_notes": target_notes(audits),
         "next": following,
     }
     print_json(content)

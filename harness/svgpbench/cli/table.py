@@ -59,7 +59,7 @@ def table_command(
     """Print the final numbers of an experiment, in the tables that it declares."""
     if as_json + as_csv + as_markdown > 1:
         raise UserError("--json, --csv and --markdown exclude each other; give one")
-    from svgpbench.experiments.leaks import leak_notes
+    from svgpbench.experiments.leaks import audits_of, leak_notes, target_notes
     from svgpbench.output.figure_and_table_types import TableKind, entries_of, kind_of
 
     declared = load_experiment(experiment)
@@ -87,8 +87,8 @@ def table_command(
         built = table_kind.build(collected, backends=titles if backend else ())
         _print_table(built, form)
     if not form:
-        for leak in leak_notes(record.config.data for record in collected.records):
-            say(leak)
+        audits = list(audits_of(record.config for record in collected.records))
+        say(*leak_notes(audits), *target_notes(audits))
 
 
 def _print_table(table: BuiltTable, form: str) -> None:

@@ -1,27 +1,59 @@
-"""Leaks in a user's own tables, which every command that scores methods on them must mention."""
+"""Findings in a user's own tables, which every command that scores methods on them must mention."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from svgpbench.config import DataConfig
+from svgpbench.config import CellConfig, DataConfig, SplitConfig
 from svgpbench.errors import UserError
-from svgpbench.experiments.cell import load_data
+from svgpbench.experiments.cell import load_data, split_rows
 from svgpbench.experiments.data_errors import data_errors_are_the_users
 
+if TYPE_CHECKING:
+    from svgpbench_datasets.audit.report import Audit
 
-def leak_notes(tables: Iterable[DataConfig]) -> Iterator[str]:
-    """Yield one note for each leak of test targets that an audit finds in a user's own tables.
 
-    Data sets of a registry say so in their title. A table that can no longer be read has no note.
+def leak_notes(audits: Iterable[Audit]) -> list[str]:
+    """Return one note for each leak of test targets that audits of tables found."""
+    return [f"LEAK in {audit.name}: {flag.text}" for audit in audits for flag in audit.leaks]
+
+
+def target_notes(audits: Iterable[Audit]) -> list[str]:
+    """Return one note for each target that audits of tables found to be constant, heavy-tailed or rare."""
+    return [f"note on {audit.name}: {x.text}" for audit in audits for x in audit.hard_target]
+
+
+def audits_of(cells: Iterable[CellConfig]) -> Iterator[Audit]:
+    """Yield the audit of each user's own table among the data of cells.
+
+    Test rows that repeat training rows are counted in each split that the cells have. Data sets of a
+    registry say so in their title. A table that can no longer be read is left out.
+    """
+    splits: defaultdict[DataConfig, dict[SplitConfig, None]] = defaultdict(dict)
+    for cell in cells:
+        if cell.data.path is not None:
+            splits[cell.data][cell.split] = None
+    for data, of_cells in splits.items():
+        try:
+            yield audit_table(data, of_cells)
+        except UserError:
+            continue
+
+
+def audit_table(data: DataConfig, splits: Iterable[SplitConfig] | None = None) -> Audit:
+    """Audit a user's own table by the splits of its cells, or by the usual one.
+
+    Raises:
+        UserError: the table cannot be read or split.
     """
     from svgpbench_datasets.audit.report import audit_dataset
 
-    for data in dict.fromkeys(table for table in tables if table.path is not None):
-        try:
-            dataset = load_data(data)
-            with data_errors_are_the_users():
-                leaks = audit_dataset(dataset).leaks
-        except UserError:
-            continue
-        yield from (f"LEAK in {data.name}: {flag.text}" for flag in leaks)
+    dataset = load_data(data)
+    with data_errors_are_the_users():
+        if splits is None:
+            return audit_dataset(dataset)
+        rows, groups = len(dataset.y), dataset.groups
+        tested = [how for how in splits if how.kind != "none"]
+        return audit_dataset(dataset, [split_rows(data, how, rows, groups) for how in tested])

@@ -10,7 +10,7 @@ import os
 import tempfile
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,7 +21,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from svgpbench.config import NEW_MODEL_DEFAULTS, CellConfig, LikelihoodConfig
-from svgpbench.errors import UnsettledWarning, UserError
+from svgpbench.errors import DataWarning, UnsettledWarning, UserError
 from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.validation import check_cells
 from svgpbench.likelihoods import build_likelihood
@@ -33,6 +33,9 @@ from svgpbench.posterior.progress import iterations_shown
 from svgpbench.results.unsettled import LONGER
 from svgpbench.runs.process import CellLimits, WorkerKind, WorkerProcess
 from svgpbench.runs.protocol import Request
+from svgpbench_datasets import Dataset
+from svgpbench_datasets.audit.notes import hard_target
+from svgpbench_datasets.audit.row_numbers import row_numbers
 
 TARGET = "svgpbench.posterior.cell"
 TASKS = {"binary": "classification", "classes": "multiclass"}
@@ -84,6 +87,7 @@ def fit(
 
     Warns:
         UnsettledWarning: if the bound moved by more than 0.1 nats per 100 rows in the last quarter.
+        DataWarning: if an input numbers the rows or the target is constant, heavy-tailed or has rare classes.
 
     Examples:
         >>> import numpy as np
@@ -136,7 +140,28 @@ def fit(
             raise UserError(str(error).replace(f"{path}: ", "")) from error
     if posterior.unsettled:
         warnings.warn(f"{posterior.unsettled}; {LONGER}", UnsettledWarning, stacklevel=2)
+    for text in _findings(table, target, support in TASKS):
+        warnings.warn(text, DataWarning, stacklevel=2)
     return posterior
+
+
+def _findings(table: pd.DataFrame, target: str, labelled: bool) -> Iterator[str]:
+    """Yield what an audit finds in the inputs and the target of a table that a model should not rest on."""
+    inputs = table.drop(columns=target)
+    codes, labels = pd.factorize(table[target])
+    dataset = Dataset(
+        name="table",
+        task="multiclass" if labelled and len(labels) > 1 else "regression",
+        X=inputs.to_numpy(np.float64),
+        y=np.asarray(codes if labelled else table[target], np.float64),
+        feature_names=tuple(map(str, inputs)),
+        target_name=target,
+        source="",
+        class_labels=tuple(map(str, labels)) if labelled and len(labels) > 1 else None,
+    )
+    classes = dict(zip(dataset.class_labels or (), np.bincount(codes).tolist(), strict=False))
+    yield from (f"{flag.text}: leave it out" for flag in row_numbers(dataset) if flag.leak)
+    yield from (flag.text for flag in hard_target(dataset.y, classes))
 
 
 def _trained(config: CellConfig, timeout: float | None) -> Posterior:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from svgpbench.errors import UnsettledWarning, UserError
+from svgpbench.errors import DataWarning, UnsettledWarning, UserError
 from svgpbench.posterior.evidence_bounds import evidence_bounds
 from svgpbench.posterior.fit import Named, fit
 
@@ -62,11 +62,12 @@ def compare_inducing_counts(
         raise UserError(f"no count of inducing points is at most the {n} rows of the table")
     gaussian = (likelihood if isinstance(likelihood, str) else likelihood.get("name")) == "gaussian"
     settings = (dict(COLLAPSED) if gaussian else {}) | arguments
-    rows = []
+    rows: list[dict[str, Any]] = []
     for count in tried:
         start = perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnsettledWarning)  # a column of the table says it
+            warnings.simplefilter("ignore" if rows else "default", DataWarning)  # once
             posterior = fit(X, y, likelihood=likelihood, inducing=count, **settings)
         bounds = evidence_bounds(posterior, X, y) if gaussian else None
         rows.append(
