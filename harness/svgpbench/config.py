@@ -226,6 +226,8 @@ class TrainingConfig(Strict):
     rows: PositiveInt | None = None  # number drawn from the training part by the seed; None: all
     learn: tuple[Learnable, ...] = LEARN
     joint: bool = False  # both steps of Adam at the same q and θ, from one batch
+    steps: Literal["full", "guarded"] = "full"  # guarded: cut back if the bound falls
+    until: Literal["limit", "settled"] = "limit"  # settled: em_iterations is the most
 
     def uses_minibatches(self, rows: int) -> bool:
         """Return True if a step sees fewer than the `rows` rows that train."""

@@ -100,6 +100,8 @@ REACHES: dict[str, tuple[str, Any, set[str]]] = {
     "training.rows": ("", 60, {"settings", "train", "basis", "draws", "scale"}),
     "training.learn": ("", ("kernel",), {"settings", "learn"}),
     "training.joint": ("adam", True, {"settings"}),
+    "training.steps": ("", "guarded", {"settings"}),
+    "training.until": ("", "settled", {"settings"}),
     "training.online.iterations": ("online", 5, {"settings"}),
     "training.online.increment": ("online", 5, {"settings", "growth", "basis"}),
     "training.online.rates": ("online", (0.2,), {"settings", "rates"}),
@@ -280,7 +282,10 @@ EM = config(
     inducing=InducingConfig(count=5, init="random"),
     training=TrainingConfig(em_iterations=4, e_steps=2, e_rate=0.6, m_steps=2, m_rate=0.05),
 )
-DECIDES_WHICH = {"training.online.trial"}  # of several rates: that has a test of its own
+DECIDES_WHICH = {
+    "training.online.trial",  # which of several rates
+    "training.until",  # when a longer run ends: tests/training/test_settled.py
+}  # these have tests of their own
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,10 @@ class DualSVGP(DualPosterior):
         """Return True if the M-step rebuilds its sums from every site."""
         return TYINGS[self.tying].keeps_sites
 
+    @property
+    def exact_with_gaussian_noise(self) -> bool:
+        return True
+
     def initial_state(self, ops: Ops, p: Prior, latents: int, n: int) -> DualState:
         M = p.L.shape[-1]
         sites = Sites(ops.zeros((latents, n)), ops.zeros((latents, n)))

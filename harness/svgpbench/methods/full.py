@@ -195,6 +195,10 @@ class DualVGP(SitePosterior):
     def indefinite(self) -> bool:
         return self.negative_sites
 
+    @property
+    def exact_with_gaussian_noise(self) -> bool:
+        return True
+
     def refuses(self, likelihood: Likelihood) -> str:
         if self.negative_sites or likelihood.log_concave or likelihood.negative_beta == "clip":
             return ""

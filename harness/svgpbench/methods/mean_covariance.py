@@ -128,6 +128,10 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
         return self.optimiser == "adam"
 
     @property
+    def exact_with_gaussian_noise(self) -> bool:
+        return not self.first_order
+
+    @property
     def starts_at_prior(self) -> bool:
         return self.whiten or self.start == "prior"
 

@@ -89,6 +89,11 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
         return True
 
     @property
+    def exact_with_gaussian_noise(self) -> bool:
+        """Return True if, with Gaussian noise, one E-step at rate 1 finds the best q."""
+        return False
+
+    @property
     def sampled_points(self) -> int:
         """Number of basis points that a batch samples for a quadratic form; 0 means all of them."""
         return 0

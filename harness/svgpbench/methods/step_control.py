@@ -1,4 +1,8 @@
-"""Step control of natural gradients: halve the rate until the new precision is positive definite."""
+"""Step control of natural gradients: halve the rate until the new state is acceptable.
+
+A method halves until its new precision is positive definite. Guarded steps of any method halve until the
+bound of the batch has not fallen (see `training/guard.py`).
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,40 @@ from jaxtyping import Bool, Float
 from svgpbench.ops import Array, Ops
 
 State = TypeVar("State")
+Evidence = TypeVar("Evidence")
 
 MOST_HALVINGS = 40
 """A rate times 2⁻⁴⁰ is no step: if that fails too, the state failed before the step."""
+
+
+def halve_while(
+    ops: Ops,
+    failed: Callable[[Evidence], Bool[Array, ""]],
+    trial: Callable[[Array], tuple[State, Evidence]],
+    rate: Float[Array, ""],
+    *,
+    extra_halving: bool = False,
+) -> tuple[State, Float[Array, ""]]:
+    """Return the first of trial(rate), trial(rate/2), … that has not failed, and the number of halvings.
+
+    `trial` returns a state and the evidence by which `failed` judges it. Without a halving the cost is that
+    of one trial. A nearly singular state, and everything computed from it, amplifies rounding errors. So with
+    `extra_halving`, a rate that was halved is halved once more.
+    """
+
+    def halve(carry: tuple[Array, State, Evidence, Array]) -> tuple[Array, State, Evidence, Array]:
+        rate, _, _, count = carry
+        return 0.5 * rate, *trial(0.5 * rate), count + 1.0
+
+    def unfinished(carry: tuple[Array, State, Evidence, Array]) -> Array:
+        _, _, evidence, count = carry
+        return failed(evidence) & (count < MOST_HALVINGS)
+
+    carry = ops.while_loop(unfinished, halve, (rate, *trial(rate), ops.zeros(())))
+    if extra_halving:
+        halved = ops.where(carry[3] > 0.0, carry[3] + 1.0, carry[3])
+        carry = ops.while_loop(lambda c: c[3] < halved, halve, carry)
+    return carry[1], carry[3]
 
 
 def halve_until_positive(
@@ -25,27 +60,11 @@ def halve_until_positive(
     """Return the first of trial(rate), trial(rate/2), … whose factor exists, and the number of halvings.
 
     `trial` returns a state and the Cholesky factor [..., M, M] of its precision, NaN if the precision is
-    not positive definite. Without a halving the cost is that of one trial. A method that damps keeps the
-    sum of the halvings in its state, as `halvings`. A nearly singular state, and everything computed
-    from it, amplifies rounding errors. So with `extra_halving`, a rate that was halved is halved once more.
+    not positive definite. A method that damps keeps the sum of the halvings in its state, as `halvings`.
     """
-    zero = ops.zeros(())
 
     def failed(chol: Float[Array, "... M M"]) -> Bool[Array, ""]:
         d = ops.diagonal(chol)
         return ops.sum(ops.where(d > 0.0, ops.zeros(d.shape), ops.zeros(d.shape) + 1.0)) > 0.0
 
-    def halve(carry: tuple[Array, State, Array, Array]) -> tuple[Array, State, Array, Array]:
-        rate, _, _, count = carry
-        state, chol = trial(0.5 * rate)
-        return 0.5 * rate, state, chol, count + 1.0
-
-    def unfinished(carry: tuple[Array, State, Array, Array]) -> Array:
-        _, _, chol, count = carry
-        return failed(chol) & (count < MOST_HALVINGS)
-
-    carry = ops.while_loop(unfinished, halve, (rate, *trial(rate), zero))
-    if extra_halving:
-        halved = ops.where(carry[3] > 0.0, carry[3] + 1.0, carry[3])
-        carry = ops.while_loop(lambda c: c[3] < halved, halve, carry)
-    return carry[1], carry[3]
+    return halve_while(ops, failed, trial, rate, extra_halving=extra_halving)

@@ -18,11 +18,21 @@ import numpy as np
 from svgpbench.config import TrainingConfig
 from svgpbench.kernels import Model, Theta, constrain
 from svgpbench.methods.method import AnyMethod
+from svgpbench.numerics.adam import AdamState, adam_start
 from svgpbench.numerics.lbfgs import Evaluations, lbfgs_ascent
 from svgpbench.ops import Array, Ops, Tree
+from svgpbench.stats.convergence import bound_trace
+from svgpbench.stats.measures import MEASURES
 from svgpbench.training.batches import Batches, TrainingData
 from svgpbench.training.blocks import Batch, replace_trainable, trainable_part
 from svgpbench.training.checkpoints import NO_CHECKPOINT, Checkpoint
+from svgpbench.training.guard import (
+    FIRST_ORDER,
+    checks_e_steps,
+    compile_guarded_steps,
+    guarded_phase,
+    slack_of,
+)
 from svgpbench.training.schedules import rate_at
 from svgpbench.training.session import start_session
 from svgpbench.training.state import End, TracePoint, TrainState
@@ -33,6 +43,15 @@ MAX_BOUND_PER_ROW = 1e12
 """Most nats per row of a plausible bound, times max(1, mean of y²).
 
 A row that is off by 1 at a noise standard deviation of 1e-6 gives half of it."""
+
+
+LEAST_ITERATIONS = 20
+"""Fewest EM iterations after which a bound can have settled."""
+
+LEAST_EVALUATIONS = 4
+"""Fewest evaluations of a last quarter that can have settled."""
+
+REGION_PER_ROW = MEASURES["elbo"].per_datum
 
 
 @dataclass(frozen=True)
@@ -46,10 +65,11 @@ class Trained:
     q: Tree
     resumptions: int = 0  # number of times that the run was resumed
     evaluations: int = 0  # of an objective and its gradient by L-BFGS
+    settled: bool = False  # True if the run ended before its limit because the bound had settled
 
 
 class _StoppedError(Exception):
-    """Signal that ends an L-BFGS ascent after a failure."""
+    """Signal that ends an L-BFGS ascent."""
 
 
 class Trainer:
@@ -88,6 +108,14 @@ class Trainer:
         self.m_rate = session.number(settings.m_rate)
         self.scale = session.number(self.batches.scale)
         self.has_m_steps = bool(settings.m_steps and self.learn)
+        self.guarded_steps = compile_guarded_steps(
+            ops, model, method, settings.e_steps, max(settings.m_steps, 1)
+        )
+        self.guards_e_steps = settings.steps == "guarded" and checks_e_steps(
+            method, model.likelihood
+        )
+        self.may_settle = settings.until == "settled"
+        self.smooths = settings.uses_minibatches(len(data.y))
         scale_of_y = max(1.0, float(np.mean(np.square(data.y))))
         self.largest_bound = MAX_BOUND_PER_ROW * len(data.y) * scale_of_y
         self.state = TrainState(
@@ -125,11 +153,28 @@ class Trainer:
         if self.settings.batch_size is None:
             batch = self.batches.full(state.raw.inducing)
             blocks = self.steps.factor(state.raw, state.prior, batch)
-            q = self.steps.e_phase(state.raw, blocks, batch, state.q, rate, self.scale)
-            return state._replace(q=q), blocks
+            return self.e_steps(state, blocks, batch, rate), blocks
         batches = self.batches.minibatches(self.settings.e_steps, state.raw.inducing)
-        q = self.steps.e_phase_batches(state.raw, state.prior, batches, state.q, rate, self.scale)
-        return state._replace(q=q), None
+        return self.e_steps(state, state.prior, batches, rate, batch_per_step=True), None
+
+    def e_steps(
+        self,
+        state: TrainState,
+        blocks: Any,
+        batch: Batch,
+        rate: Array,
+        batch_per_step: bool = False,
+    ) -> TrainState:
+        """Take K E-steps at the blocks of one batch, or at θ's blocks with one batch per step."""
+        steps, inputs = self.steps, (state.raw, blocks, batch, state.q, rate, self.scale)
+        if not self.guards_e_steps:
+            run = steps.e_phase_batches if batch_per_step else steps.e_phase
+            return state._replace(q=run(*inputs))
+        guarded = (
+            self.guarded_steps.e_phase_batches if batch_per_step else self.guarded_steps.e_phase
+        )
+        q, halvings = guarded(*inputs)
+        return state._replace(q=q, halvings=state.halvings + int(self.ops.to_numpy(halvings)))
 
     def m_phase(self, state: TrainState) -> TrainState:
         """Take S M-steps on the learned parts of θ."""
@@ -146,14 +191,53 @@ class Trainer:
     def adam_phase(self, state: TrainState) -> TrainState:
         """Take S steps of Adam, whose moments are kept between phases."""
         s = self.settings
-        if s.batch_size is None or self.method.needs_all_data:
-            batch = self.batches.full(state.raw.inducing)
-            run, scale = self.steps.m_phase, self.one
-        else:
+        batch_per_step = s.batch_size is not None and not self.method.needs_all_data
+        if batch_per_step:
             batch = self.batches.minibatches(s.m_steps, state.raw.inducing)
             run, scale = self.steps.m_phase_batches, self.scale
-        tied, adam = run(state.raw, state.prior, state.q, state.adam, batch, self.m_rate, scale)
-        return state._replace(**tied._asdict(), adam=adam)
+        else:
+            batch = self.batches.full(state.raw.inducing)
+            run, scale = self.steps.m_phase, self.one
+
+        def phase(factor: float, adam: AdamState) -> TrainState:
+            rate = self.scaled(self.m_rate, factor)
+            tied, adam = run(state.raw, state.prior, state.q, adam, batch, rate, scale)
+            return state._replace(**tied._asdict(), adam=adam)
+
+        return self.guarded(state, phase, batch, scale, batch_per_step)
+
+    def guarded(
+        self,
+        state: TrainState,
+        phase: Callable[[float, AdamState], TrainState],
+        batch: Batch,
+        scale: Array,
+        batch_per_step: bool = False,
+    ) -> TrainState:
+        """Run a phase of M-steps or, if steps are guarded, the phase at the first rate that is not refused.
+
+        `phase` takes a factor of its rates and Adam's moments. On minibatches, whose steps do not go up every
+        batch, the bound may fall by the region of practical equivalence.
+        """
+        if self.settings.steps == "full":
+            return phase(1.0, state.adam)
+        slack = FIRST_ORDER if self.settings.joint else slack_of(self.ops, self.model.likelihood)
+        if batch_per_step:
+            slack = slack._replace(per_row=slack.per_row + REGION_PER_ROW)
+
+        def bound(at: TrainState) -> float:
+            if batch_per_step:
+                value = self.guarded_steps.bound_batches(at.raw, at.prior, batch, at.q, scale)
+                return float(self.ops.to_numpy(value) / batch.y.shape[0])
+            return self._bound(at, self._factor(at, batch), batch, scale)
+
+        parameters = trainable_part(state.raw, self.learn)
+        restart = adam_start(self.ops, parameters)
+        return guarded_phase(phase, bound, state, restart, slack, len(self.data.y))
+
+    def scaled(self, rate: Array, factor: float) -> Array:
+        """Return a rate [] times a factor."""
+        return rate if factor == 1.0 else rate * factor
 
     def joint_phase(self, state: TrainState) -> TrainState:
         """Take one step of Adam on q and θ together, on one batch, from gradients at the old q and θ.
@@ -161,17 +245,24 @@ class Trainer:
         Adam moves every entry separately, so this is one Adam step over all entries. If q moves by Adam, the
         M-step holds q's parameters themselves, so they need no tying to the new θ.
         """
-        steps, scale, rate = self.steps, self.scale, self.e_rate(state.iteration)
-        raw, prior, q, adam = state.raw, state.prior, state.q, state.adam
-        if self.settings.batch_size is None:
-            batch = self.batches.full(raw.inducing)
-            new_q = steps.e_phase(raw, steps.factor(raw, prior, batch), batch, q, rate, scale)
-            tied, adam = steps.m_phase(raw, prior, q, adam, batch, self.m_rate, scale)
-        else:
+        steps, scale = self.steps, self.scale
+        raw, prior, q = state.raw, state.prior, state.q
+        batch_per_step = self.settings.batch_size is not None
+        if batch_per_step:
             batch = self.batches.minibatches(1, raw.inducing)
-            new_q = steps.e_phase_batches(raw, prior, batch, q, rate, scale)
-            tied, adam = steps.m_phase_batches(raw, prior, q, adam, batch, self.m_rate, scale)
-        return state._replace(raw=tied.raw, prior=tied.prior, q=new_q, adam=adam)
+            blocks, e_phase, m_phase = prior, steps.e_phase_batches, steps.m_phase_batches
+        else:
+            batch = self.batches.full(raw.inducing)
+            blocks, e_phase, m_phase = self._factor(state, batch), steps.e_phase, steps.m_phase
+
+        def phase(factor: float, adam: AdamState) -> TrainState:
+            rate = self.scaled(self.e_rate(state.iteration), factor)
+            new_q = e_phase(raw, blocks, batch, q, rate, scale)
+            rate = self.scaled(self.m_rate, factor)
+            tied, adam = m_phase(raw, prior, q, adam, batch, rate, scale)
+            return state._replace(raw=tied.raw, prior=tied.prior, q=new_q, adam=adam)
+
+        return self.guarded(state, phase, batch, scale, batch_per_step)
 
     def lbfgs_m_phase(self, state: TrainState) -> TrainState:
         """Take S iterations of L-BFGS, which is restarted in every phase because the objective changes."""
@@ -268,11 +359,14 @@ class Trainer:
         return scores(self.model.likelihood.task, all_rows, d.y_test, d.y_scale)
 
     def step_control(self, state: TrainState) -> dict[str, int]:
-        """Return the halvings of the E-step's rate so far, and the training rows with β < 0 if possible."""
+        """Return the halvings of the rates so far, and the number of training rows with β < 0 if possible."""
         columns, count = {}, self.steps.negative_beta
         halvings = [x for name, x in named_leaves(state.q) if name.endswith("halvings")]
-        if halvings:
-            columns["halvings"] = sum(int(self.ops.to_numpy(x)) for x in halvings)
+        if halvings or self.guards_e_steps:
+            in_methods = sum(int(self.ops.to_numpy(x)) for x in halvings)
+            columns["halvings"] = in_methods + state.halvings
+        if self.settings.steps == "guarded" and self.has_m_steps:
+            columns["m_halvings"] = state.m_halvings
         if not self.model.likelihood.log_concave:
             columns["negative_beta"] = sum(
                 int(self.ops.to_numpy(count(state.raw, state.prior, state.q, batch)))
@@ -291,17 +385,29 @@ class Trainer:
             self.run_collapsed_lbfgs(checkpoint)
             return self.result()
         self.resume_from(checkpoint)
-        while self.state.iteration < self.settings.em_iterations and not self.state.failed:
+        while not self.has_ended:
             self.state = self.iterate(self.state)
             checkpoint.save(self.ops, self.state)
         return self.result()
+
+    @property
+    def has_ended(self) -> bool:
+        """Return True if the run has failed, has reached its limit, or has settled and may end then."""
+        state = self.state
+        return state.failed or state.settled or state.iteration >= self.settings.em_iterations
 
     def result(self) -> Trained:
         """Return the result of the run."""
         state, trace = self.state, list(self.state.trace)
         q = tree_map(self.ops.to_numpy, state.q)
         return Trained(
-            *state.failure, trace, self.theta(state), q, state.resumptions, state.evaluated
+            *state.failure,
+            trace,
+            self.theta(state),
+            q,
+            state.resumptions,
+            state.evaluated,
+            state.settled,
         )
 
     def run_collapsed_lbfgs(self, checkpoint: Checkpoint) -> None:
@@ -312,7 +418,7 @@ class Trainer:
         """
         s, iterations, start = self.settings, 0, self.state.raw
         self.resume_from(checkpoint)
-        if self.state.iteration == s.em_iterations or self.state.failed:
+        if self.has_ended:
             return
         evaluations, since = Evaluations(self.state.evaluations), self.clock()
 
@@ -322,7 +428,7 @@ class Trainer:
             stored = evaluations.stored
             self.state = state._replace(evaluations=stored, evaluated=len(stored))
             checkpoint.save(self.ops, self.state)
-            if state.failed:
+            if self.has_ended:
                 raise _StoppedError
             since = self.clock()
 
@@ -338,7 +444,7 @@ class Trainer:
             total = (s.em_iterations - 1) * s.m_steps
             objective = self.collapsed_objective(self.state)
             last = self.maximise(start, objective, total, on_iteration, evaluations)
-            while self.state.iteration < s.em_iterations:
+            while not self.has_ended:
                 point(last)
         except _StoppedError:
             return
@@ -371,7 +477,21 @@ class Trainer:
             return state._replace(failure=self._failure(state, bound))
         head: TracePoint = {"iteration": state.iteration, "elbo": bound}
         point = head | self.trace_metrics(state) | {"seconds": state.seconds}
-        return state._replace(trace=(*state.trace, point))
+        state = state._replace(trace=(*state.trace, point))
+        return state._replace(settled=self.may_settle and self.has_settled(state))
+
+    def has_settled(self, state: TrainState) -> bool:
+        """Return True if the bound moved by at most its region in the last quarter of the run so far."""
+        iterations, bounds = (
+            [point[key] for point in state.trace] for key in ("iteration", "elbo")
+        )
+        trace = bound_trace(iterations, bounds, self.smooths)
+        trace = trace._replace(region=REGION_PER_ROW * len(self.data.y))
+        return (
+            state.iteration >= LEAST_ITERATIONS
+            and len(trace.last_quarter) >= LEAST_EVALUATIONS
+            and not trace.move
+        )
 
     def is_plausible_bound(self, bound: float) -> bool:
         """Return True if a bound is finite and its absolute value is not too large for these data."""

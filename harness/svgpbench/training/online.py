@@ -30,6 +30,7 @@ from svgpbench.kernels import Model, Theta
 from svgpbench.kernels.bases import Decoupled, centres
 from svgpbench.methods.basis_extension import extend_moments
 from svgpbench.methods.method import AnyMethod
+from svgpbench.numerics.adam import AdamState
 from svgpbench.ops import Ops
 from svgpbench.training.batches import Batches, TrainingData
 from svgpbench.training.blocks import trainable_part
@@ -118,12 +119,16 @@ class OnlineTrainer(Trainer):
             state = self.grow_basis(state, self.data.X[rows])
         batch = self.batches.batch(rows, state.raw.inducing)
         f = self.steps.factor(state.raw, state.prior, batch)
-        state = state._replace(q=self.steps.e_phase(state.raw, f, batch, state.q, rate, self.scale))
+        state = self.e_steps(state, f, batch, rate)
         if self.settings.learn:
-            tied, adam = self.steps.m_phase(
-                state.raw, state.prior, state.q, state.adam, batch, rate, self.scale
-            )
-            state = state._replace(**tied._asdict(), adam=adam)
+            start = state
+
+            def phase(factor: float, adam: AdamState) -> TrainState:
+                at, scaled = (start.raw, start.prior, start.q), self.scaled(rate, factor)
+                tied, adam = self.steps.m_phase(*at, adam, batch, scaled, self.scale)
+                return start._replace(**tied._asdict(), adam=adam)
+
+            state = self.guarded(start, phase, batch, self.scale)
         self.ops.sync((state.prior, state.q))
         seconds = state.seconds + (self.clock() - since)
         return state._replace(seconds=seconds, rng_states=self.batches.rng_states())

@@ -34,6 +34,10 @@ class TrainState(NamedTuple):
     online_rate: float = 0.0  # the rate of an online run
     trial_bounds: tuple[float, ...] = ()  # bounds reached at the rates tried so far
     best_trial: Any = ()  # the state reached at the best rate
+    halvings: int = 0  # of the rates of guarded E-steps
+    m_halvings: int = 0  # of the rates of guarded M-phases
+    m_factor: float = 1.0  # of the rate of the next guarded M-phase
+    settled: bool = False  # True if the run ends here because the bound has settled
 
     @property
     def failed(self) -> bool:

@@ -112,7 +112,7 @@ def compile_steps(
         def step(s: Tree, _: Tree) -> Tree:
             return method.e_step(ops, f, data, s, rate)
 
-        return _fold(ops, step, state, (), e_steps)
+        return fold(ops, step, state, (), e_steps)
 
     def e_phase_batches(
         raw: Theta, p: Any, batches: Batch, state: Tree, rate: Array, scale: Array
@@ -123,7 +123,7 @@ def compile_steps(
             f = factor_at(ops, model, method, theta, p, batch.X, batch.basis_points)
             return method.e_step(ops, f, data_term(model, theta, batch, scale), s, rate)
 
-        return _fold(ops, step, state, batches, e_steps)
+        return fold(ops, step, state, batches, e_steps)
 
     def invariant(raw: Theta, p: Any, state: Tree) -> Tree:
         return method.invariant(ops, p, model.conditional(constrain(ops, raw)), state)
@@ -163,8 +163,8 @@ def compile_steps(
             return ascend(*c, m_step.by_autodiff(c[0], fixed, batch_of(x), scale)[1])
 
         if method.has_adjoint:
-            return _fold(ops, by_adjoint, (TiedState(raw, p, state), adam), xs, m_steps)
-        raw, adam = _fold(ops, by_autodiff, (raw, adam), xs, m_steps)
+            return fold(ops, by_adjoint, (TiedState(raw, p, state), adam), xs, m_steps)
+        raw, adam = fold(ops, by_autodiff, (raw, adam), xs, m_steps)
         last = batch_of(tree_map(lambda x: x[0, ...], xs)).X
         return m_step.tied(raw, fixed, last), adam
 
@@ -210,7 +210,7 @@ def compile_steps(
     )
 
 
-def _fold(ops: Ops, step: Callable[[S, Tree], S], carry: S, xs: Tree, length: int) -> S:
+def fold(ops: Ops, step: Callable[[S, Tree], S], carry: S, xs: Tree, length: int) -> S:
     """Run `ops.scan`, or the step alone if `length` is 1."""
     if length == 1:
         return step(carry, tree_map(lambda x: x[0, ...], xs))
