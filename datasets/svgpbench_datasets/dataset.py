@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.reading.cells import control_character
 
 Task: TypeAlias = Literal["regression", "classification", "multiclass"]
 Floats: TypeAlias = NDArray[np.float64]
@@ -42,8 +43,8 @@ class Dataset:
     a copy, so that a large table is held once. Any other array is copied.
 
     Raises:
-        DataError: the shapes do not agree, a number is not finite, or the labels are not
-            0..K-1.
+        DataError: the shapes do not agree, a number is not finite or not a real number, the labels
+            are not 0..K-1, or a name or label has control characters.
     """
 
     name: str  # name that the user gives, such as `boston:no-rad`
@@ -58,11 +59,12 @@ class Dataset:
         None  # number of each row's group, [N], in the order of `group_labels`
     )
     group_labels: tuple[str, ...] = ()  # as written, sorted
+    notes: tuple[str, ...] = ()  # what its reader decided and a user should know, one line each
     fingerprint: str = field(init=False)  # of X, y and groups, see `fingerprint`
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "X", _read_only(self.X))
-        object.__setattr__(self, "y", _read_only(self.y))
+        object.__setattr__(self, "X", _read_only(self.X, f"X of data set {self.name!r}"))
+        object.__setattr__(self, "y", _read_only(self.y, f"y of data set {self.name!r}"))
         _check(self)
         object.__setattr__(self, "fingerprint", fingerprint(self.X, self.y, self.groups))
 
@@ -73,16 +75,41 @@ def sealed(array: Floats) -> Floats:
     return array
 
 
-def _read_only(values: ArrayLike) -> Floats:
+def _read_only(values: ArrayLike, what: str) -> Floats:
+    """Return an array as read-only float64; raise `DataError` if that would change a value."""
     if isinstance(values, np.ndarray) and values.dtype == np.float64:
         flags = values.flags
-        if flags.c_contiguous and flags.owndata and not flags.writeable:
+        if (
+            flags.c_contiguous
+            and flags.owndata
+            and not flags.writeable
+            and type(values) is np.ndarray
+        ):
             return values
-    return sealed(np.array(values, dtype=np.float64, order="C"))
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        place = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
+        raise DataError(f"{what} is missing at {place}: it is masked; fill it in or remove the row")
+    kind = np.asarray(values).dtype
+    if kind.kind not in "biufO":
+        raise DataError(f"{what} is of type {kind}; give real numbers")
+    floats = np.array(values, dtype=np.float64, order="C")
+    if kind.kind in "iu" and kind.itemsize == 8:
+        with np.errstate(invalid="ignore"):
+            changed = floats.astype(kind) != values
+        if changed.any():
+            place = np.argwhere(changed)[0].tolist()
+            raise DataError(
+                f"{what} holds at {place} a whole number that float64 cannot; rescale it"
+            )
+    return sealed(floats)
 
 
 def _check(dataset: Dataset) -> None:
     X, y, name = dataset.X, dataset.y, dataset.name
+    labels = (*(dataset.class_labels or ()), *dataset.group_labels)
+    for text in (name, dataset.target_name, *dataset.feature_names, *labels):
+        if control_character(text):
+            raise DataError(f"data set {name!r}: {text!r} has a control character; rename it")
     if X.ndim != 2 or y.ndim != 1 or X.shape[0] != y.shape[0] or 0 in X.shape:
         raise DataError(
             f"data set {name!r}: X has shape {X.shape} and y {y.shape}; give X [N, D] and y [N]"

@@ -282,22 +282,24 @@ class DataConfig(Strict):
 
     name: str
     path: str | None = None
-    target: str | None = None  # this and the next five are for a file only
+    target: str | None = None  # this and the next six are for a file only
     task: Literal["regression", "classification", "multiclass"] | None = None
     features: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None
     outputs: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None  # every target
     arrays: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None  # of .mat and .npz
     groups: str | None = None  # column of a file that a split reads; it is no input
+    header: bool | None = None  # False: no line of a file names its columns; None: detected
     factors: Annotated[tuple[tuple[str, FiniteFloat], ...], BeforeValidator(_pairs)] = ()
     standardise_x: bool = True
     standardise_y: bool = True
 
     @model_serializer(mode="wrap")
-    def _without_groups_that_are_none(self, serialise: SerializerFunctionWrapHandler) -> Any:
-        """Leave `groups` out if it is None, so that hashes and records stay what they were before it."""
+    def _without_later_keys_that_are_none(self, serialise: SerializerFunctionWrapHandler) -> Any:
+        """Leave out keys that are None, so that hashes and records stay what they were before them."""
         fields = serialise(self)
-        if self.groups is None:
-            fields.pop("groups", None)
+        for key in ("groups", "header"):
+            if getattr(self, key) is None:
+                fields.pop(key, None)
         return fields
 
     @property
@@ -307,7 +309,7 @@ class DataConfig(Strict):
 
     @model_validator(mode="after")
     def _columns_are_those_of_a_file(self) -> DataConfig:
-        of_a_file = ("target", "task", "features", "outputs", "arrays", "groups")
+        of_a_file = ("target", "task", "features", "outputs", "arrays", "groups", "header")
         given = [key for key in of_a_file if getattr(self, key) is not None]
         if self.path is None and given:
             raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from math import prod
 from typing import IO, Any, TypeAlias, TypeGuard
 
@@ -83,11 +83,14 @@ def table_of_arrays(variables: Mapping[str, Array | str], where: str, layout: La
         for name, value in variables.items()
     }
     listed = ", ".join(f"{quoted(name)}: {kind}" for name, kind in kinds.items()) or "nothing"
+    if {"data", "shape", "format"} <= variables.keys():  # what scipy.sparse.save_npz writes
+        raise DataError(f"{where} holds a sparse matrix; save it dense, such as `X.toarray()`")
     for name in layout.arrays:
         if name not in variables:
             raise DataError(f"{where} has no array {name!r} (it holds {listed})")
         if not _is_table(variables[name]):
-            raise DataError(f"{where}: {name!r} is {kinds[name]}, not a table of numbers")
+            dense = "; save it dense, by `full`" if kinds[name] == "a sparse" else ""
+            raise DataError(f"{where}: {name!r} is {kinds[name]}, not a table of numbers{dense}")
     tables = {
         name: value
         for name, value in variables.items()
@@ -143,7 +146,9 @@ def _table(names: tuple[str, ...] | None, *columns: Array) -> TableFile:
     table.index = pd.RangeIndex(1, len(table) + 1, name="row")
     rows = max(1, CELLS_AT_ONCE // max(1, table.shape[1]))
 
-    def frames(_: object) -> Iterator[pd.DataFrame]:
+    def frames(
+        indices: Collection[int] | None, spelled: Collection[int] = ()
+    ) -> Iterator[pd.DataFrame]:
         for start in range(0, len(table), rows):
             yield table.iloc[start : start + rows]
 

@@ -29,10 +29,11 @@ def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
     with _in_one_line(where, layout):
         if layout.reader == "feather":
             source: Any = pa.ipc.open_file(stream)
-            names, count = tuple(source.schema.names), source.num_record_batches
+            schema, count = source.schema, source.num_record_batches
         else:
             source = pq.ParquetFile(stream, page_checksum_verification=True)
-            names, count = tuple(source.schema_arrow.names), source.num_row_groups
+            schema, count = source.schema_arrow, source.num_row_groups
+        names = tuple(schema.names)
 
     def group(number: int, columns: Collection[str]) -> Any:
         if layout.reader == "feather":
@@ -41,7 +42,9 @@ def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
             return pa.Table.from_batches([batch])
         return source.read_row_group(number, columns=list(columns), use_threads=False)
 
-    def frames(indices: Collection[int] | None) -> Iterator[pd.DataFrame]:
+    def frames(
+        indices: Collection[int] | None, spelled: Collection[int] = ()
+    ) -> Iterator[pd.DataFrame]:
         names_read = {i: name for i, name in enumerate(names) if indices is None or i in indices}
         start = 1
         for number in range(count):
@@ -59,7 +62,19 @@ def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
             start += len(frame)
             yield frame
 
-    return TableFile(names, frames)
+    return TableFile(names, frames, row_index(schema))
+
+
+def row_index(schema: Any) -> tuple[str, ...]:
+    """Return the columns of an Arrow schema that pandas saved as the index of the rows.
+
+    The metadata names them; an index that counts the rows has no column.
+    """
+    try:
+        index = (schema.pandas_metadata or {}).get("index_columns", ())
+    except (ValueError, AttributeError):  # metadata that is no JSON, or not an object
+        return ()
+    return tuple(name for name in index if isinstance(name, str) and name in schema.names)
 
 
 def write_numbers(

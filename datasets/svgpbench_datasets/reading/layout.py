@@ -14,3 +14,4 @@ class Layout(NamedTuple):
     arrays: tuple[str, ...] = ()  # names of the arrays to read; empty for all
     width: int | None = None  # number of columns; None if not known in advance
     words: bool = False  # True to keep cells as text, even if all are numbers
+    names: tuple[str, ...] | None = None  # names from a comment above the rows

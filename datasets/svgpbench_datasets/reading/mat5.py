@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.reading.cells import quoted
+from svgpbench_datasets.reading.cells import EXACT, quoted
 
 _HEADER = 128
 _MATRIX, _COMPRESSED, _INT32, _UINT32 = 14, 15, 5, 6
@@ -33,7 +33,9 @@ _COMPLEX = 0x0800
 
 
 def mat_arrays(raw: bytes, names: Collection[str]) -> dict[str, NDArray[Any] | str]:
-    """Return the variables of a file by name: numeric arrays as float64, any other as a description.
+    """Return the variables of a file by name: numeric arrays, any other as a description.
+
+    Arrays are float64, or integers where float64 may not hold one.
 
     `names` are the arrays to read; empty for all. Other arrays are only described.
     """
@@ -84,7 +86,10 @@ def _variable(
     if len(values) != prod(shape) * dtype.itemsize:
         raise DataError(f"{len(values)} bytes of {dtype} for the shape {shape}")
     columns = np.frombuffer(values, dtype=dtype).reshape(shape, order="F")
-    return name, np.array(columns, dtype=np.float64, order="C")
+    floats = np.array(columns, dtype=np.float64, order="C")
+    if dtype.kind in "iu" and floats.size and np.abs(floats).max() >= EXACT:
+        return name, columns.astype(dtype.newbyteorder("="), order="C")
+    return name, floats
 
 
 def _element(data: memoryview, order: str) -> tuple[int, memoryview, memoryview]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -10,12 +11,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from svgpbench_datasets.dataset import Floats, Task, sealed
-from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.errors import DataError, join_names
 from svgpbench_datasets.reading.cells import (
     EXACT,
     canonical_label,
+    control_character,
     finite_number,
     is_missing,
+    is_never_a_word,
+    is_numeral,
     quoted,
     text_of,
     why_not_a_number,
@@ -24,6 +28,10 @@ from svgpbench_datasets.reading.text import plain_numbers
 
 Numbers: TypeAlias = NDArray[Any]  # float64, or uint8 where the file holds bytes
 Block: TypeAlias = tuple[Numbers, Floats]  # X [n, D] and y [n]
+
+
+class MissingValueError(DataError):
+    """A cell that holds no value; there may be more of them in the file."""
 
 
 class Positions(NamedTuple):
@@ -46,15 +54,17 @@ def inputs_and_target(
     labels: dict[str, int] | None,
     *,
     more: bool = False,
+    places: dict[str, str] | None = None,
 ) -> Block:
     """Convert a frame to X [n, D] and y [n]; y has class numbers unless `labels` is None.
 
-    `labels` and `more` are as for `class_numbers`. Errors are those of `numbers` and `class_numbers`.
+    `labels`, `more` and `places` are as for `class_numbers`. Errors are those of `numbers` and
+    `class_numbers`.
     """
     X = numbers(frame, features, positions)
     if labels is None:
         return X, numbers(frame, [target], positions, predicted=True)[:, 0]
-    return X, class_numbers(frame, target, positions, labels, more=more)
+    return X, class_numbers(frame, target, positions, labels, more=more, places=places)
 
 
 def numbers(
@@ -65,7 +75,7 @@ def numbers(
     `predicted` marks a target column, for the message.
 
     Raises:
-        DataError: a cell holds no finite number.
+        DataError: a cell holds no finite number; `MissingValueError` if it holds no value.
     """
     columns = frame[list(names)]
     dtypes = set(columns.dtypes)
@@ -78,35 +88,108 @@ def numbers(
     bad = ~np.isfinite(values)
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        why = why_not_a_number(columns.iat[row, column], predicted=predicted)
-        raise DataError(f"{positions.cell(frame, row, names[column])} {why}")
+        cell = columns.iat[row, column]
+        why = why_not_a_number(cell, predicted=predicted)
+        error = MissingValueError if is_missing(cell) else DataError
+        raise error(f"{positions.cell(frame, row, names[column])} {why}")
     return values
 
 
 def class_numbers(
-    frame: pd.DataFrame, name: str, positions: Positions, labels: dict[str, int], *, more: bool
+    frame: pd.DataFrame,
+    name: str,
+    positions: Positions,
+    labels: dict[str, int],
+    *,
+    more: bool,
+    places: dict[str, str] | None = None,
 ) -> Floats:
-    """Convert a label column to class numbers, [n]; with `more`, new labels are added to `labels`.
+    """Convert a label column to class numbers, [n].
+
+    With `more`, new labels are added to `labels`, spelled as in the file, and their first cells to
+    `places`; `merge_spellings` has to follow. Without it, all spellings of a number are one label.
 
     Raises:
-        DataError: a label is missing, or is not in `labels`.
+        DataError: a label is missing, is not in `labels`, or has control characters.
     """
     codes, distinct = pd.factorize(frame[name], use_na_sentinel=False)
     classes = np.empty(len(distinct))
     for code, cell in enumerate(distinct):
         text = text_of(cell)
-        label = canonical_label(text)
-        if more and not is_missing(text):
-            labels.setdefault(label, len(labels))
-        if label not in labels:
+        label = text if more and isinstance(cell, str) else canonical_label(text)
+        known = label in labels
+        if not known or (more and is_never_a_word(cell)):
             row = int(np.argmax(codes == code))
-            text = text_of(frame[name].iloc[row])
-            why = f"holds {quoted(text)}, which is not among the labels {', '.join(labels)}"
-            if is_missing(text):
-                why = why_not_a_number(text)
-            raise DataError(f"{positions.cell(frame, row, name)} {why}")
+            place = positions.cell(frame, row, name)
+            if is_never_a_word(cell) or (not more and is_missing(cell)):
+                why = why_not_a_number(frame[name].iloc[row])  # `factorize` makes None NaN
+                raise MissingValueError(f"{place} {why}")
+            if not more:
+                few = join_names(labels, 12)
+                raise DataError(
+                    f"{place} holds {quoted(text)}, which is not among the labels {few}"
+                )
+            if control_character(label):
+                raise DataError(f"{place} holds {quoted(text)}, a label with a control character")
+            labels[label] = len(labels)
+            if places is not None:
+                places[label] = place
         classes[code] = labels[label]
     return classes[codes]
+
+
+def merge_spellings(
+    y: Floats, labels: dict[str, int], places: Mapping[str, str], where: str
+) -> tuple[Floats, dict[str, int], tuple[str, ...]]:
+    """Make one class of the spellings of a number; return class numbers [N], labels and notes.
+
+    `labels` and `places` are those of `class_numbers`; `where` names the column. A label that is spelled
+    in one way keeps its spelling, such as `01`.
+
+    Raises:
+        DataError: a label such as `NA` or `None` stands in a column of numbers, where it is a missing value.
+    """
+    words = [label for label in labels if is_missing(label)]
+    if words and (len(words) == len(labels) or any(map(is_numeral, labels))):
+        raise MissingValueError(f"{places[words[0]]} {why_not_a_number(words[0])}")
+    notes = []
+    if words:
+        few = join_names(map(repr, words), 5)
+        notes.append(
+            f"{where}: {few} {'is a label' if len(words) == 1 else 'are labels'} here, as the column "
+            "is text; leave a cell empty where a value is missing"
+        )
+    spellings: dict[str, list[str]] = defaultdict(list)
+    for label in labels:
+        spellings[canonical_label(label)].append(label)
+    merged: dict[str, int] = {}
+    renumbered = np.empty(len(labels))
+    for number, (canonical, written) in enumerate(spellings.items()):
+        merged[written[0] if len(written) == 1 else canonical] = number
+        renumbered[[labels[label] for label in written]] = number
+        if len(written) > 1:
+            few = join_names(map(repr, written), 5)
+            notes.append(
+                f"{where}: {few} are read as one label, {canonical!r}; write it in one way, or "
+                "let codes differ in more than their zeros"
+            )
+    return renumbered[y.astype(np.int64)], merged, tuple(notes)
+
+
+def count_missing(frames: Iterable[pd.DataFrame], names: Sequence[str]) -> dict[str, int]:
+    """Count the cells without a value in columns of frames; columns that have none are left out."""
+    counts: dict[str, int] = dict.fromkeys(names, 0)
+    for frame in frames:
+        for name in names:
+            column = frame[name]
+            counts[name] += int(
+                np.isnan(column).sum()
+                if column.dtype.kind == "f"
+                else sum(map(is_missing, column))
+                if column.dtype.kind == "O"
+                else 0
+            )
+    return {name: count for name, count in counts.items() if count}
 
 
 def sorted_classes(
@@ -126,9 +209,13 @@ def sorted_classes(
         few = ", ".join([*map(quoted, classes[:5]), *["..."] * (len(classes) > 5)])
         alternative = "multiclass" if len(classes) > 2 else "regression"
         needs = "exactly two" if task == "classification" else "at least two"
+        missing = next(
+            (f"; if {x!r} is a missing value, remove its rows" for x in classes if is_missing(x)),
+            "",
+        )
         raise DataError(
             f"{where} has {len(classes)} distinct value{'s' * (len(classes) != 1)} ({few}); "
-            f"{task} needs {needs}: choose another target or task {alternative!r}"
+            f"{task} needs {needs}: choose another target or task {alternative!r}{missing}"
         )
     if numeric and 2 * len(classes) > len(y) and not all(float(x).is_integer() for x in classes):
         raise DataError(
@@ -157,13 +244,15 @@ def stack(blocks: Iterable[Block], columns: int) -> Block:
 
 
 def _as_floats(column: pd.Series[Any]) -> Floats:
-    """Convert a column to float64; NaN for text that is no finite number and integers beyond 2**53."""
+    """Convert a column to float64; NaN for what is no finite number, or an integer that float64 changes."""
     if column.dtype.kind == "f":
         return column.to_numpy(dtype=np.float64)
     if column.dtype.kind in "iu":
-        values = column.to_numpy()
-        exact = (values <= EXACT) & (values >= -EXACT if values.dtype.kind == "i" else True)
-        return np.where(exact, values, np.nan)
+        values = column.to_numpy(dtype=np.float64)
+        for row in np.flatnonzero(np.abs(values) >= EXACT):
+            held = finite_number(str(column.iloc[row]))
+            values[row] = np.nan if held is None else held
+        return values
     texts = [cell if isinstance(cell, str) else text_of(cell) for cell in column]
     raw = "\n".join(texts).encode()
     fast = plain_numbers(raw, ",") if raw.count(b"\n") == len(texts) - 1 else None

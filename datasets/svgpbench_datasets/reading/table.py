@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import pandas as pd
 
 from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.reading.cells import text_of
 
 Row: TypeAlias = tuple[int, Sequence[object]]  # number of its line or row in the file, cells
 
@@ -26,16 +27,26 @@ def check_unpacked(archive: zipfile.ZipFile) -> None:
         raise ValueError(f"it unpacks to {unpacked:,} bytes")
 
 
-class TableFile(NamedTuple):
-    """File that is being read: its column names, if it has any, and its rows as frames.
+class Frames(Protocol):
+    """Function that yields the rows of a table in several frames.
 
-    `frames` yields the rows in several frames. Its argument is a collection of column numbers from 0, or
-    None for all; a reader may ignore it and yield all columns. The columns of a frame keep these
-    numbers. Its index has the number of each line or row in the file, and is named `line` or `row`.
+    `indices` is a collection of column numbers from 0, or None for all; a reader may ignore it and yield
+    all columns. Cells of the columns `spelled` are text as in the file, where the file is text. The
+    columns of a frame keep their numbers. Its index has the number of each line or row in the file, and
+    is named `line` or `row`.
     """
 
+    def __call__(
+        self, indices: Collection[int] | None, spelled: Collection[int] = ()
+    ) -> Iterator[pd.DataFrame]: ...
+
+
+class TableFile(NamedTuple):
+    """File that is being read: its column names, if it has any, and its rows as frames."""
+
     names: tuple[str, ...] | None
-    frames: Callable[[Collection[int] | None], Iterator[pd.DataFrame]]
+    frames: Frames
+    row_index: tuple[str, ...] = ()  # columns that the file itself calls the index of its rows
 
 
 def frames_of_rows(
@@ -59,7 +70,20 @@ def frames_of_rows(
             if len(cells) != width:
                 raise DataError(
                     f"{where}: {unit} {number} has {len(cells)} cells where {width} columns are "
-                    "expected; check its separators"
+                    f"expected; {_remedy(cells, width, is_first=cells is first[1])}"
                 )
         numbers = pd.Index([number for number, _ in block], name=unit)
         yield pd.DataFrame([cells for _, cells in block], index=numbers, dtype=object)
+
+
+def _remedy(cells: Sequence[object], width: int, *, is_first: bool) -> str:
+    """Return what to do about a row that does not have `width` cells."""
+    if str(cells[0]).lstrip().startswith("#"):
+        return "remove comments that begin with #"
+    if len(cells) == width + 1 and not text_of(cells[-1]):
+        return "remove the separator at its end"
+    if len(cells) == width + 1 and is_first:
+        return (
+            "check its separators, and whether a column of row names lacks its name in the header"
+        )
+    return "check its separators"

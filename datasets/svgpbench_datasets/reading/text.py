@@ -10,9 +10,9 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from typing import IO, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import pandas as pd
 
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.reading.cells import finite_number, is_missing, quoted
+from svgpbench_datasets.reading.cells import EXACT, is_missing, is_numeral, quoted, text_of
 from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.table import Row, TableFile, frames_of_rows
 
@@ -28,7 +28,14 @@ SEPARATORS = {"whitespace": None, "csv": ",", "semicolon": ";", "tab": "\t"}
 """Separator of cells by reader; None for runs of spaces and tabs."""
 BYTES_AT_ONCE = 1 << 21
 _NUMBER_BYTES = b"0123456789+-.eE \t\r\n"
-_ATTRIBUTE = re.compile(r"""@attribute\s+(?:'([^']+)'|"([^"]+)"|([^\s'"{}%,]+))[\s{].*""", re.I)
+COMMENTS = ("#", "%")
+"""Marks of comment lines above the rows of a text."""
+SAMPLE = 1000
+"""Number of rows among which a word of the first row is looked for."""
+_QUOTED = r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\""""
+_ATTRIBUTE = re.compile(rf"""@attribute\s+({_QUOTED}|[^\s'"{{}}%,]+)[\s{{].*""", re.I)
+_ARFF_CELL = re.compile(rf"(?:\s*({_QUOTED})\s*|([^,]*?))(?:(,)|(?:(?<!\S)%.*)?$)")
+_ESCAPE = re.compile(r"\\(.)|''|\"\"")
 
 
 class TextLines:
@@ -65,7 +72,7 @@ def text_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
     """Read separated text."""
     for _ in range(layout.skip_lines):
         stream.readline()
-    separator, names = SEPARATORS[layout.reader], None
+    separator, names = SEPARATORS[layout.reader], layout.names
     lines = TextLines(stream, where, layout.skip_lines)
     if layout.header:
         first = next(text_rows(lines, where, separator), None)
@@ -77,14 +84,17 @@ def text_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
 
 
 def arff_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
-    """Read Weka's ARFF: a header that names the columns, then rows of comma-separated text."""
+    """Read Weka's ARFF: a header that names the columns, then rows of comma-separated text.
+
+    Quotes around a name or a value, `'` or `"`, are no part of it; a backslash escapes a character.
+    """
     names: list[str] = []
     lines = TextLines(stream, where, comment="%")
     for line in lines:
         text = line.strip()
         word = text.split(maxsplit=1)[0].lower() if text else ""
         if match := _ATTRIBUTE.fullmatch(text):
-            names.append(match[1] or match[2] or match[3])
+            names.append(_unquoted(match[1]))
         elif word == "@data" and names:
             body = _Body(stream, lines.number, where, ",", len(names), arff=True)
             return _table(tuple(names), body, layout)
@@ -96,33 +106,89 @@ def arff_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
     raise DataError(f"{where} has no @data line, so it is not a whole ARFF file")
 
 
-def detect_layout(stream: IO[bytes], where: str) -> Layout:
-    """Detect the layout of a text from its first line that is not blank.
+def detect_layout(stream: IO[bytes], where: str, header: bool | None = None) -> Layout:
+    """Detect the layout of a text from its first lines; those that are blank or comments are skipped.
 
-    The separator is the first of tab, semicolon and comma that occurs outside quotes, else blanks. The
-    line is a header unless `looks_like_data`.
+    The separator is the first of tab, semicolon and comma that occurs outside quotes in the first row, else
+    blanks. With `header` None, the first row is a header if `is_header`, and a comment above rows of numbers
+    names the columns if it has as many words.
 
     Raises:
-        DataError: all lines are blank.
+        DataError: all lines are blank or comments.
     """
-    lines = TextLines(stream, where)
-    line = next((line for line in lines if line.strip()), None)
-    if line is None:
-        raise DataError(f"{where} holds only blank lines; give a header line and data rows")
+    read: list[bytes] = []
+    source = iter(stream)
+
+    def recorded() -> Iterator[bytes]:
+        for raw in source:
+            read[:] = [raw]
+            yield raw
+
+    lines, comments = TextLines(recorded(), where), [""]
+    for line in lines:
+        if line.lstrip().startswith(COMMENTS):
+            comments.append(line.lstrip("".join(COMMENTS) + " \t"))
+        elif line.strip():
+            break
+    else:
+        what = "comments and blank lines" if comments[1:] else "blank lines"
+        raise DataError(f"{where} holds only {what}; give a header line and data rows")
+    if "\r" in line.rstrip("\r\n") and "\n" not in line:
+        why = "ends its lines with carriage returns alone; save it with line feeds"
+        raise DataError(f"{where} {why}")
     unquoted = re.sub(r'"[^"]*"', '""', line)
     marks = ((name, SEPARATORS[name] or "") for name in ("tab", "semicolon", "csv"))
     reader = next((name for name, mark in marks if mark in unquoted), "whitespace")
-    cells = [cell.strip().strip('"') for cell in line.strip().split(SEPARATORS[reader])]
-    return Layout(reader, lines.number - 1, header=not looks_like_data(cells))
+    skipped = lines.number - 1
+    again = TextLines(chain(read, source), where, skipped)
+    sample = [row for _, row in islice(text_rows(again, where, SEPARATORS[reader]), SAMPLE)]
+    names = tuple(_names_in(comments[-1], SEPARATORS[reader]))
+    if header is None and len(names) == len(sample[0]) > 1 and any(map(is_number, sample[0])):
+        return Layout(reader, skipped, header=False, names=names)
+    return Layout(reader, skipped, header=is_header(sample) if header is None else header)
+
+
+def is_header(rows: Sequence[Sequence[object]]) -> bool:
+    """Return True if the first of some rows has the names of columns.
+
+    It has data if it `looks_like_data`, or if it has a number beside a word that occurs again in the word's
+    column, such as a class.
+    """
+    first = rows[0]
+    if looks_like_data(first) or not any(map(is_number, first)):
+        return not looks_like_data(first)
+    return not any(
+        text_of(cell) and not is_number(cell) and any(cell in row[at : at + 1] for row in rows[1:])
+        for at, cell in enumerate(first)
+    )
+
+
+def is_number(cell: object) -> bool:
+    """Return True if a cell is a number in plain decimal notation."""
+    return is_numeral(text_of(cell))
 
 
 def looks_like_data(cells: Iterable[object]) -> bool:
     """Return True if a first row has a number, and all other cells are numbers or marks such as `nan`."""
-    texts = [str(cell) for cell in cells]
-    numbers = [finite_number(text) is not None for text in texts]
+    texts = [text_of(cell) for cell in cells]
+    numbers = [is_numeral(text) for text in texts]
     return any(numbers) and all(
         number or (text and is_missing(text)) for number, text in zip(numbers, texts, strict=True)
     )
+
+
+def _names_in(comment: str, separator: str | None) -> Iterator[str]:
+    """Yield the names of columns in a comment; if blanks separate the rows, commas may separate the names."""
+    for row in csv.reader([comment.strip()], delimiter=separator or ",", skipinitialspace=True):
+        cells = row if separator or len(row) > 1 else _words(comment)
+        yield from (cell.strip() for cell in cells)
+
+
+def _words(line: str) -> list[str]:
+    """Return the cells of a line that are separated by blanks; a cell in double quotes may hold blanks."""
+    if '"' not in line:
+        return line.split()
+    return [word or other for word, other in re.findall(r'"([^"]*)"(?!\S)|(\S+)', line)]
 
 
 def text_rows(lines: TextLines, where: str, separator: str | None) -> Iterator[Row]:
@@ -132,7 +198,7 @@ def text_rows(lines: TextLines, where: str, separator: str | None) -> Iterator[R
     """
     if separator is None:
         for line in lines:
-            if cells := line.split():
+            if cells := _words(line):
                 yield lines.number, cells
         return
     reader = csv.reader(lines, strict=True, delimiter=separator)
@@ -157,31 +223,27 @@ def plain_numbers(raw: bytes, separator: str | None) -> Floats | None:
     """Parse a table of finite decimal numbers [n, C] in compiled code.
 
     Returns None if cells have to be parsed one by one: for any other character, ragged rows, or a number
-    too large. Otherwise the numbers equal those parsed one by one.
+    from 2**53 on. Otherwise the numbers equal those parsed one by one.
     """
     if raw.translate(None, _NUMBER_BYTES + (separator or "").encode()) or not raw.strip():
         return None
     if raw.count(b"\r") != raw.count(b"\r\n"):
         return None  # readers disagree on whether a lone carriage return ends a line
     try:
-        with warnings.catch_warnings(action="ignore"):  # round_trip: all that pandas 3 has
-            numbers = pd.read_csv(
-                io.BytesIO(raw),
-                sep=r"\s+" if separator is None else separator,
-                header=None,
-                dtype=np.float64,
-                engine="c",
-                float_precision="round_trip",
-                na_filter=False,
-                quoting=csv.QUOTE_NONE,
-            ).to_numpy()
+        numbers = _parsed(raw, separator, np.float64).to_numpy()
     except ValueError:
         return None
-    return numbers if np.isfinite(numbers).all() else None
+    # NaN and infinity too; larger ones are looked at digit by digit
+    return numbers if (np.abs(numbers) < EXACT).all() else None
 
 
 def _table(names: tuple[str, ...] | None, body: _Body, layout: Layout) -> TableFile:
-    return TableFile(names, lambda _: body.row_by_row() if layout.words else body.block_by_block())
+    def frames(
+        indices: Collection[int] | None, spelled: Collection[int] = ()
+    ) -> Iterator[pd.DataFrame]:
+        return body.row_by_row() if layout.words else body.block_by_block(spelled)
+
+    return TableFile(names, frames)
 
 
 @dataclass(frozen=True)
@@ -195,8 +257,11 @@ class _Body:
     width: int | None  # number of columns; None for that of the first row
     arff: bool = False  # True if `%` begins a comment and `{` a sparse row
 
-    def block_by_block(self) -> Iterator[pd.DataFrame]:
-        """Yield frames of float64 as long as blocks are plain numbers, then those of `row_by_row`."""
+    def block_by_block(self, spelled: Collection[int]) -> Iterator[pd.DataFrame]:
+        """Yield frames of float64 as long as blocks are plain numbers, then those of `row_by_row`.
+
+        The columns `spelled` are text.
+        """
         line, width = self.line, self.width
         while text := self.stream.read(BYTES_AT_ONCE) + self.stream.readline():
             numbers = plain_numbers(text, self.separator)
@@ -208,22 +273,69 @@ class _Body:
             index: Any = pd.RangeIndex(line + 1, line + 1 + len(lines))
             if len(lines) > len(numbers):
                 index = index[[bool(text_line.strip()) for text_line in lines]]
-            yield pd.DataFrame(numbers, index=index.rename("line"))
+            frame = pd.DataFrame(numbers, index=index.rename("line"))
+            for column in spelled:
+                cells = _parsed(text, self.separator, str, usecols=[column])
+                frame[column] = np.array([cell.strip() for cell in cells[column]], dtype=object)
+            yield frame
             line += len(lines)
 
     def row_by_row(self, lines: Iterable[bytes] | None = None) -> Iterator[pd.DataFrame]:
         """Yield frames of cells as text, from `lines` or else from the stream."""
         comment = "%" if self.arff else None
         counted = TextLines(lines or self.stream, self.where, self.line, comment)
-        rows = text_rows(counted, self.where, self.separator)
-        if self.arff:
-            rows = _dense(rows, self.where)
+        rows = (
+            _arff_rows(counted, self.where)
+            if self.arff
+            else text_rows(counted, self.where, self.separator)
+        )
         return frames_of_rows(rows, self.where, "line", self.width)
 
 
-def _dense(rows: Iterable[Row], where: str) -> Iterator[Row]:
-    """Yield the rows; raise `DataError` for a sparse one."""
-    for line, cells in rows:
-        if str(cells[0]).lstrip().startswith("{"):
-            raise DataError(f"{where}: line {line} is a sparse row, which is not read")
-        yield line, cells
+def _arff_rows(lines: TextLines, where: str) -> Iterator[Row]:
+    """Yield the line number and the cells of each dense row; raise `DataError` for a sparse one."""
+    for line in lines:
+        text = line.rstrip("\r\n")
+        if text.lstrip().startswith("{"):
+            raise DataError(
+                f"{where}: line {lines.number} is a sparse row, which is not read; save the file with "
+                "dense rows"
+            )
+        cells: list[str] = []
+        start, ended = 0, not text.strip()
+        while not ended:
+            match = _ARFF_CELL.match(text, start)
+            if match is None or (match[2] or "").lstrip().startswith(("'", '"')):
+                raise DataError(
+                    f"{where}: line {lines.number} is not well-formed CSV (a quote is not closed, or "
+                    "text follows it); check its quotes"
+                )
+            cells.append(match[2] if match[1] is None else _unquoted(match[1]))
+            start, ended = match.end(), match[3] is None
+        if cells:
+            yield lines.number, cells
+
+
+def _unquoted(text: str) -> str:
+    """Return a name or value of an ARFF file without its quotes and escapes."""
+    if text[0] not in "'\"":
+        return text
+    plain = {"n": "\n", "t": "\t", "r": "\r"}
+    return _ESCAPE.sub(lambda m: plain.get(m[1], m[1]) if m[1] else m[0][0], text[1:-1])
+
+
+def _parsed(raw: bytes, separator: str | None, dtype: Any, **options: Any) -> pd.DataFrame:
+    """Parse separated text without quotes in compiled code; raises `ValueError` for ragged rows."""
+    with warnings.catch_warnings(action="ignore"):  # round_trip: all that pandas 3 has
+        table: pd.DataFrame = pd.read_csv(
+            io.BytesIO(raw),
+            sep=r"\s+" if separator is None else separator,
+            header=None,
+            dtype=dtype,
+            engine="c",
+            float_precision="round_trip",
+            na_filter=False,
+            quoting=csv.QUOTE_NONE,
+            **options,
+        )
+    return table

@@ -66,6 +66,7 @@ def load_data(config: DataConfig) -> Dataset:
                 outputs=config.outputs or (),
                 arrays=config.arrays or (),
                 groups=config.groups,
+                header=config.header,
             )
         dataset: Dataset = registry_of(config.name).load(config.name)
         return dataset
