@@ -1,4 +1,4 @@
-"""Files as people and programs write them: comments above, no header, quotes, Finder's .zip, other formats."""
+"""Files as people and programs write them: comments above, no header, quotes, Finder, other formats."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from test_user_table import csv, parquet, refused
 from workbook import xlsx
 
 from svgpbench_datasets import DataError, Dataset, load_user_table
+from svgpbench_datasets.reading import table
 
 FRAME = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "y": [5.0, 7.0, 6.0, 9.0]})
 
@@ -66,8 +67,8 @@ def test_an_index_that_is_asked_for_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("metadata", [b"no JSON", b"[]", b'{"index_columns": ["absent", 3]}'])
 def test_metadata_that_is_odd_leaves_nothing_out(tmp_path: Path, metadata: bytes) -> None:
-    table = pa.table({"x": [1, 2], "y": [3, 4]}).replace_schema_metadata({b"pandas": metadata})
-    pq.write_table(table, tmp_path / "t.parquet")
+    made = pa.table({"x": [1, 2], "y": [3, 4]}).replace_schema_metadata({b"pandas": metadata})
+    pq.write_table(made, tmp_path / "t.parquet")
     dataset = load_user_table(tmp_path / "t.parquet", target="y", task="regression")
     assert dataset.feature_names == ("x",)
 
@@ -274,7 +275,10 @@ def test_long_numbers_whose_digits_survive_are_read(
     assert load_user_table(path, target="y", task="regression").X[0, 0] == value
 
 
-def test_missing_cells_are_counted_over_the_whole_file(tmp_path: Path) -> None:
+def test_missing_cells_are_counted_over_the_whole_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table, "CELLS_AT_ONCE", 8)  # two rows at a time
     lines = [f"{i},{'' if i % 2 else i},{'NA' if i == 7 else i},{i}" for i in range(10)]
     path = csv(tmp_path, "a,b,c,y\n" + "\n".join(lines))
     message = r"line 3, column 2 \('b'\) is empty; .* \(in all 6 cells in 2 columns are empty or "
