@@ -18,6 +18,7 @@ from test_user_table import csv, parquet, refused
 from workbook import xlsx
 
 from svgpbench_datasets import DataError, Dataset, load_user_table
+from svgpbench_datasets.audit.report import audit_dataset
 from svgpbench_datasets.reading import table
 
 FRAME = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "y": [5.0, 7.0, 6.0, 9.0]})
@@ -54,6 +55,32 @@ def test_the_index_that_a_file_names_is_no_input(tmp_path: Path, kind: str, name
     np.testing.assert_array_equal(dataset.X[:, 0], frame["x"])
     assert len(dataset.notes) == bool(left_out)
     assert all(repr(one) in dataset.notes[0] for one in left_out)
+
+
+def test_an_audit_tells_what_was_left_out(tmp_path: Path) -> None:
+    path = saved(tmp_path, INDICES["shuffled"][0], "t.parquet")
+    (flag,) = audit_dataset(load_user_table(path, target="y", task="regression")).as_read
+    assert "'__index_level_0__' left out: the file says that it is the index" in flag.text
+    assert not flag.leak
+
+
+@pytest.mark.parametrize("unit", [1e-13, 1.0, 1e140])
+def test_an_audit_finds_the_constant_columns_of_standardisation(unit: float) -> None:
+    X = unit * np.column_stack([np.arange(6.0), np.full(6, 0.3), 1.0 + 1e-14 * np.arange(6.0)])
+    found = audit_dataset(dataset(X=X, y=unit * np.arange(6.0), feature_names=("a", "b", "c")))
+    assert found.facts.constant_columns == ("b", "c")
+    assert not found.hard_target
+
+
+@pytest.mark.parametrize("unit", [1e-160, 1e160])
+def test_an_audit_of_what_has_no_squares_is_refused(unit: float) -> None:
+    y = unit * np.arange(4.0)
+    with pytest.raises(
+        DataError, match=r"column 'y' is too (small|large) to standardise by squares"
+    ):
+        audit_dataset(dataset(y=y))
+    with pytest.raises(DataError, match="column 'x' is too"):
+        audit_dataset(dataset(X=y[:, None]))
 
 
 def test_an_index_that_is_asked_for_is_read(tmp_path: Path) -> None:

@@ -166,6 +166,11 @@ def test_footnotes_say_where_and_in_which_units() -> None:
         (5.0, 2e6, "5.00e+00±2e+06"),
         (0.05, float("nan"), "0.0500"),
         (0.0, float("nan"), "0.000"),
+        (4.9e-5, float("nan"), "4.90e-05"),
+        (3.21e-14, 1.6e-15, "3.21e-14±2e-15"),
+        (-3.21e-14, 0.0, "-3.21e-14±0"),
+        (1e-5, 6e-5, "0.0000±0.0001"),
+        (0.0, 0.0, "0.000±0"),
     ],
 )  # fmt: skip
 def test_rounding_at_the_edges(mean: float, error: float, text: str) -> None:

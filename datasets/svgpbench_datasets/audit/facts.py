@@ -18,6 +18,7 @@ from svgpbench_datasets.audit.dependence import (
 from svgpbench_datasets.dataset import Dataset, Floats
 from svgpbench_datasets.reading.tables import NONE_MISSING, Missing
 from svgpbench_datasets.splits import Indices, Split
+from svgpbench_datasets.standardise import column_statistics
 
 ALIKE = 0.1
 """Largest distance of a test target from its twins' mean, in standard deviations, to count as revealed."""
@@ -76,7 +77,7 @@ def facts_of(dataset: Dataset, *splits: Split, missing: Missing = NONE_MISSING) 
     """Compute the facts of a data set, including test rows of its splits that repeat training rows."""
     X, y, target = dataset.X, dataset.y, target_columns(dataset)
     inputs = same_rows(X.T)
-    named = zip(dataset.feature_names, np.ptp(X, axis=0) == 0, strict=True)
+    named = zip(dataset.feature_names, column_statistics(X).constant, strict=True)
     twins, split = _worst_split(inputs, y, splits)
     return AuditFacts(
         rows=len(y),

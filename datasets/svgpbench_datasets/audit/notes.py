@@ -10,6 +10,7 @@ import numpy as np
 from svgpbench_datasets.audit.facts import AuditFacts, Flag, rank_correlation
 from svgpbench_datasets.dataset import Dataset, Floats
 from svgpbench_datasets.errors import join_names
+from svgpbench_datasets.standardise import column_statistics
 
 ORDERED, ALIKE = 0.3, 0.7
 """Thresholds of ordered rows: least row-number correlation, and largest previous-row ratio."""
@@ -72,7 +73,7 @@ def without_signal(facts: AuditFacts) -> Iterator[Flag]:
 
 def hard_target(y: Floats, classes: Mapping[str, int]) -> Iterator[Flag]:
     """Flag a constant target, one with a heavy tail, and rare classes; `classes` are the rows of each."""
-    if np.ptp(y) == 0:
+    if column_statistics(y[:, None]).constant[0]:
         yield Flag(
             "constant-target", f"the target is {y[0]:g} in every row: nothing can be learned"
         )

@@ -7,17 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from svgpbench_datasets.audit import column_notes, leaks, notes
 from svgpbench_datasets.audit.facts import AuditFacts, Flag, facts_of
 from svgpbench_datasets.audit.row_numbers import row_numbers
-from svgpbench_datasets.dataset import Dataset, Task
+from svgpbench_datasets.dataset import Dataset, Floats, Task
 from svgpbench_datasets.entry import DatasetEntry
+from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.reading.tables import NONE_MISSING, Missing
 from svgpbench_datasets.registry import Registry
 from svgpbench_datasets.splits import Split, group_fold, k_fold
-from svgpbench_datasets.standardise import Standardiser
+from svgpbench_datasets.standardise import column_statistics
 
 FOLDS = 5
+SQUARED = 1e150
+"""Largest spread, and the inverse of the least, whose squares are float64."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,11 @@ class Audit:
     def hard_target(self) -> tuple[Flag, ...]:
         """Flags for a target that scores depend on, whatever the model."""
         return tuple(flag for flag in self.flags if flag.kind in notes.HARD)
+
+    @property
+    def as_read(self) -> tuple[Flag, ...]:
+        """Flags for what the reader of a file decided, such as to leave a saved index out."""
+        return tuple(flag for flag in self.flags if flag.kind == "as-read")
 
     def to_json(self) -> dict[str, Any]:
         """Return the audit as a dictionary that can be written as JSON."""
@@ -87,11 +97,23 @@ def audit_dataset(dataset: Dataset, splits: Sequence[Split] | None = None) -> Au
     default it is the first of 5 folds, which keep the groups together if the data set has some.
 
     Raises:
-        DataError: the mean or standard deviation of a column overflows.
+        DataError: the square of a column is beyond float64.
     """
-    Standardiser.fit(dataset.X, names=dataset.feature_names)
-    Standardiser.fit(dataset.y[:, None], names=[dataset.target_name])
+    _refuse_extreme(dataset.X, dataset.feature_names)
+    _refuse_extreme(dataset.y[:, None], [dataset.target_name])
     return _audit(dataset, [default_split(dataset)] if splits is None else splits)
+
+
+def _refuse_extreme(columns: Floats, names: Sequence[str]) -> None:
+    """Raise `DataError` for columns [n, D] whose variances are not in the range of float64."""
+    statistics = column_statistics(columns, names=names)
+    size = np.where(statistics.constant, 1.0, statistics.spread)
+    for column in np.flatnonzero((size < 1.0 / SQUARED) | (size > SQUARED)).tolist():
+        what = "large" if size[column] > 1.0 else "small"
+        raise DataError(
+            f"column {names[column]!r} is too {what} to standardise by squares, as an audit does; "
+            "rescale it"
+        )
 
 
 def default_split(dataset: Dataset) -> Split:
@@ -123,6 +145,7 @@ def flags_of(dataset: Dataset, facts: AuditFacts) -> tuple[Flag, ...]:
         *column_notes.lowest_apart(dataset),
         *column_notes.uninformative(dataset, facts),
         *column_notes.centred(dataset),
+        *(Flag("as-read", text) for text in dataset.notes),
     ]
     return tuple(sorted(flags, key=lambda flag: not flag.leak))
 

@@ -21,8 +21,15 @@ def leak_notes(audits: Iterable[Audit]) -> list[str]:
 
 
 def target_notes(audits: Iterable[Audit]) -> list[str]:
-    """Return one note for each target that audits of tables found to be constant, heavy-tailed or rare."""
-    return [f"note on {audit.name}: {x.text}" for audit in audits for x in audit.hard_target]
+    """Return one note for each hard target that audits of tables found, and for what their readers decided.
+
+    A hard target is constant, has a heavy tail, or a rare class.
+    """
+    return [
+        f"note on {audit.name}: {flag.text}"
+        for audit in audits
+        for flag in (*audit.hard_target, *audit.as_read)
+    ]
 
 
 def audits_of(cells: Iterable[CellConfig]) -> Iterator[Audit]:

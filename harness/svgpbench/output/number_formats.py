@@ -10,13 +10,15 @@ PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 def plus_minus(estimate: tuple[float, float]) -> str:
     """Return text such as `-412.31±0.64` of (mean, error), with both rounded to the same place.
 
-    The error has two digits, but at most three decimal places, or four if it is 0.001 or less.
+    The error has two digits, but at most three decimal places, or four if it is 0.001 or less. What four
+    places would show as 0, such as an RMSE in tesla, and what is 1e6 or more, has an exponent.
     """
     mean, error = estimate
     if math.isnan(mean):
         return "–"
-    if max(abs(mean), 0.0 if math.isnan(error) else error) >= 1e6:
-        return f"{mean:.2e}" if math.isnan(error) else f"{mean:.2e}±{error:.0e}"
+    size = max(abs(mean), 0.0 if math.isnan(error) else error)
+    if size >= 1e6 or 0.0 < size < 5e-5:
+        return f"{mean:.2e}" if math.isnan(error) else f"{mean:.2e}±{difference(error)}"
     if math.isnan(error):
         return f"{mean:.{_decimals(mean, 4)}f}"
     if error < 1e-6:

@@ -76,6 +76,8 @@ def layout_in_words(layout: Layout) -> str:
     if layout.reader not in _SEPARATED:
         return layout.reader
     header = f"names in line {layout.skip_lines + 1}" if layout.header else "no names: x1, x2, ..."
+    if layout.names is not None:
+        header = "names in a comment above the rows"
     return f"text separated by {_SEPARATED[layout.reader]}, {header}"
 
 
