@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import threadpoolctl
+from pydantic import Field
 
 from svgpbench.config import Strict
 from svgpbench.plugins import GROUPS, frameworks, loaded, plugins
@@ -41,6 +42,7 @@ class Environment(Strict):
     versions: dict[str, str]
     lock: tuple[str, ...] = ()  # installed packages as `name==version`; empty in older records
     plugins: tuple[str, ...] = ()  # plugins of other packages that the process has loaded
+    code: dict[str, str] = Field(default_factory=dict)  # PACKAGE:DIGEST of what made the numbers
     thread_pools: tuple[ThreadPool, ...]
     commit: str | None  # of the source tree; None if it is not a checkout
     dirty: bool | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
 import sys
 import traceback
@@ -14,6 +15,10 @@ from typing import Any
 from svgpbench.errors import UserError, unknown
 from svgpbench.importing import FRAMEWORK_LIMIT_S, LIMIT_S, import_in_time, limit_s
 from svgpbench.ops import Capabilities, Framework, Ops
+from svgpbench.source_code import Sources, is_own_source
+
+OURS = frozenset({"svgpbench", "svgpbench_backends", "svgpbench_datasets"})
+"""Top-level packages of svgpbench."""
 
 BACKENDS, METHODS, DATASETS = "svgpbench.backends", "svgpbench.methods", "svgpbench.datasets"
 FRAMEWORKS = "svgpbench.frameworks"
@@ -70,6 +75,7 @@ def _owner(point: EntryPoint) -> str:
 
 
 _loaded_here: dict[tuple[str, str], tuple[str, str]] = {}  # other packages' plugins: title, module
+_codes: dict[tuple[str, str], Sources] = {}  # of plugins, as they were loaded or first asked for
 
 
 def loaded() -> tuple[str, ...]:
@@ -128,7 +134,69 @@ def _loaded(group: str, point: EntryPoint) -> Any:
     if why:
         raise UserError(f"{what} cannot be used: {why}")
     _loaded_here[group, point.name] = what, point.module
+    _code(group, point, found)
     return found
+
+
+def code_of(group: str, name: str) -> str:
+    """Return `PACKAGE:DIGEST` of the source code of a plugin. Loads no backend.
+
+    The digest of another package's plugin is of its module and of all that it imports, except
+    installed packages without plugins. That of a plugin of svgpbench is of the modules of its class and
+    the classes that it inherits. It is the code that this process has loaded.
+    """
+    point = find(group, name)
+    found = None if group == BACKENDS else _loaded(group, point)
+    return f"{point.dist.name if point.dist else ''}:{_code(group, point, found).digest}"
+
+
+def _code(group: str, point: EntryPoint, found: Any) -> Sources:
+    """Return the sources of a plugin; `found` is its class, or None if it is not to be loaded."""
+    key = (group, point.name)
+    if key not in _codes:
+        # a backend may not be loaded by every process that compares digests
+        bases = () if group == BACKENDS else getattr(found, "__mro__", (found,))
+        modules = {point.module, *(getattr(base, "__module__", point.module) for base in bases)}
+        tops = {name: name.partition(".")[0] for name in modules}
+        if _is_ours(point):
+            _codes[key] = Sources(name for name in modules if tops[name] in OURS)
+        else:
+            own = _tops_of_plugins()
+            _codes[key] = Sources(
+                (name for name in modules if tops[name] not in OURS | sys.stdlib_module_names),
+                lambda top, spec: top not in OURS and (top in own or is_own_source(spec)),
+            )
+    return _codes[key]
+
+
+@functools.cache
+def _tops_of_plugins() -> frozenset[str]:
+    """Return the top-level names of the other packages that have plugins, and of their other modules."""
+    tops: set[str] = set()
+    for point in (
+        p for group in GROUPS for ps in _claims(group, tuple(sys.path)).values() for p in ps
+    ):
+        tops.add(point.module.partition(".")[0])
+        for file in (point.dist.files or ()) if point.dist else ():
+            if file.suffix == ".py":
+                tops.add(file.parts[0].removesuffix(".py"))
+    return frozenset(tops - OURS)
+
+
+def forget_changed() -> None:
+    """Forget the plugins of other packages whose source has changed since they were loaded.
+
+    A notebook stays while its user edits a plugin. The next use imports it, and what it imports, anew.
+    """
+    importlib.invalidate_caches()
+    for key, code in list(_codes.items()):
+        if not code.follows or code.read_again().digest == code.digest:
+            continue
+        del _codes[key]
+        _loaded_here.pop(key, None)
+        for name in [x for x in sys.modules if x.partition(".")[0] in code.tops]:
+            del sys.modules[name]
+        load_backend.cache_clear()
 
 
 @functools.cache

@@ -64,7 +64,6 @@ WITHOUT_TABLES: dict[str, tuple[str | Path, ...]] = {
     "collect": ("collect", "records", "--out", "cells.csv"),
     "collect into": ("collect", "records", "--into", "together"),
     "run": ("run", "mine.toml"),
-    "migrate": ("migrate",),
     "new": ("new", "method", "mine"),
     "help": ("--help",),
 }

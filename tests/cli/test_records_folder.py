@@ -47,7 +47,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name in (
         *("svgpbench.results.collect.collect", "svgpbench.comparison.advice.advise"),
-        *("svgpbench.papers.judged_claims.judged_claims", "svgpbench.results.migration.migrate"),
+        "svgpbench.papers.judged_claims.judged_claims",
         *("svgpbench.papers.judged_claims.judged_and_drawn", "svgpbench.runs.pool.run_cells"),
         *("svgpbench.results.tuned_methods.choices", "svgpbench.runs.verification.verify"),
     ):
@@ -66,7 +66,7 @@ def test_committed_records_are_read_where_there_are_no_others(
 
 @pytest.mark.usefixtures("clone", "stopped")
 @pytest.mark.parametrize(
-    "command", [("run", FIG3), ("migrate",), ("reproduce", "adam2021/fig3", "--preset", "quick")]
+    "command", [("run", FIG3), ("reproduce", "adam2021/fig3", "--preset", "quick")]
 )
 def test_commands_that_write_records_never_touch_the_committed_ones(
     cli: Cli, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]

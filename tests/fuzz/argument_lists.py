@@ -33,7 +33,6 @@ LISTS: tuple[tuple[str, ...], ...] = (
     ("advise", "own.csv", "--target", "y", "--results", "runs", "--within", "2"),
     ("advise", "--n", "100", "--D", "3", "--results", "runs", "--metric", "nlpd"),
     ("verify", "own.toml", "--results", "runs", "--sample", "2", "--seed", "1"),
-    ("migrate", "--results", "runs"),
     ("collect", "runs", "--into", "kept", "--traces"),
     (
         "cost",

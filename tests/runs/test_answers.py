@@ -97,3 +97,21 @@ def test_one_line_is_the_type_and_the_first_line_and_not_long() -> None:
 
 def test_a_worker_is_kept_where_the_cell_left_the_process_sound() -> None:
     assert {"ok", "not_pd", "diverged", "skipped"} == KEEPS_WORKER
+
+
+def test_a_plugin_that_changed_while_the_run_went_on_gives_no_number() -> None:
+    planned = PlannedCell(
+        CellIdentity("the id", "of the data", make_config("finish"), 1),
+        {"method x": "acme:1", "backend numpy": "svgpbench:1"},
+    )
+    facts, now = WorkerFacts(fresh=True, cells_before=0), datetime(2024, 1, 2, tzinfo=UTC)
+    for code, status in (("acme:1", "ok"), ("acme:2", "skipped")):
+        environment = describe(1).model_copy(
+            update={"code": {"method x": code, "backend numpy": "svgpbench:2"}}
+        )
+        answer = Answer(status="ok", metrics={"nlpd": 2.0}, environment=environment)
+        record = make_record(planned, answer, facts, now, 1.0)
+        assert (record.status, bool(record.metrics)) == (status, status == "ok")
+    assert record.message == (
+        "its worker found other code of method x of package acme than the run began with; run it again"
+    )

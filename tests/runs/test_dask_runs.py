@@ -172,6 +172,7 @@ def test_an_order_for_a_worker_whose_place_another_took_is_not_carried_out() -> 
     order = CellTask(
         process="that is gone",
         cell_id="",
+        code={},
         request=Request(config=make_config("finish")),
         timeout=None,
         memory=None,

@@ -266,16 +266,17 @@ def test_a_cell_keeps_a_place_of_its_configuration_its_data_and_its_software(
         kept.append(checkpoint)
         raise Stopped
 
-    def cell(data: str = "a", version: str = "1", **changes: Any) -> str:
+    def cell(data: str = "a", version: str = "1", code: str = "1", **changes: Any) -> str:
         made = SimpleNamespace(run=run), SimpleNamespace(fingerprint=data)
         monkeypatch.setattr("svgpbench.experiments.cell.build_trainer", lambda config: made)
         monkeypatch.setattr("svgpbench.experiments.cell.software", lambda: {"numpy": version})
+        monkeypatch.setattr("svgpbench.experiments.cell.code_of", lambda config: {"method": code})
         with pytest.raises(Stopped):
             run_cell(config(**changes), tmp_path / "place.npz", 7.0)
         return kept[-1].key
 
     assert cell() == cell()
-    assert len({cell(), cell(data="b"), cell(version="2"), cell(seed=1)}) == 4
+    assert len({cell(), cell(data="b"), cell(version="2"), cell(code="2"), cell(seed=1)}) == 5
     assert (kept[0].path, kept[0].every_s) == (tmp_path / "place.npz", 7.0)
 
 

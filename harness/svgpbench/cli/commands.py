@@ -43,7 +43,6 @@ GROUPS = {
     "Records": {
         "verify": "Run records again and compare the numbers.",
         "collect": "Put records of several folders into one table or folder.",
-        "migrate": "Rewrite records of an older version.",
     },
     "For plugin authors": {
         "new": "Write a package that adds a method, backend or data set.",

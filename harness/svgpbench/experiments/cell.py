@@ -13,7 +13,7 @@ from svgpbench.environment import software
 from svgpbench.errors import UserError
 from svgpbench.experiments.compatibility import refuse_incompatible
 from svgpbench.experiments.data_errors import data_errors_are_the_users
-from svgpbench.experiments.identity import CellIdentity, DataFacts, digest, identity_of
+from svgpbench.experiments.identity import CellIdentity, DataFacts, code_of, digest, identity_of
 from svgpbench.experiments.likelihood_of_data import likelihood_for
 from svgpbench.experiments.outcome import Outcome, columns
 from svgpbench.initialization.growing_basis import Growth
@@ -278,7 +278,8 @@ def run_cell(
     if the configuration cannot run.
     """
     trainer, ready = build_trainer(config)
-    key = digest({"cell": config.model_dump(mode="json"), "data": ready.fingerprint, **software()})
+    made_by = software() | {"code": code_of(config)}
+    key = digest({"cell": config.model_dump(mode="json"), "data": ready.fingerprint, **made_by})
     saved = Checkpoint(checkpoint, key, every_s)
     trained = trainer.run(saved)
     last = trained.trace[-1] if trained.trace else {}

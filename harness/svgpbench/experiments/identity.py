@@ -11,8 +11,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from svgpbench import plugins
 from svgpbench.config import CellConfig, InducingConfig, KernelConfig, LikelihoodConfig
 from svgpbench.initialization.inducing_inputs import initialisation
 from svgpbench.kernels.kernels import kernel
@@ -20,6 +22,7 @@ from svgpbench.likelihoods import build_likelihood
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.methods import build_method
 from svgpbench.options import options_of
+from svgpbench.plugins import BACKENDS, GROUPS, INDUCING, KERNELS, LIKELIHOODS, METHODS
 from svgpbench_datasets import Dataset
 
 SHOWN_ONLY: dict[str, set[str]] = {"method": {"label"}, "data": {"path", "factors"}}
@@ -51,6 +54,55 @@ def identity_of(config: CellConfig, dataset: Dataset | DataFacts) -> CellIdentit
     return CellIdentity(
         cell_id(complete, dataset.fingerprint, version), dataset.fingerprint, complete, version
     )
+
+
+def code_of(config: CellConfig) -> dict[str, str]:
+    """Return the digest of the source code of a cell's method, likelihood, kernels, start and backend.
+
+    Keys are such as `method t-svgp`; values are those of `svgpbench.plugins.code_of`. A name that is not
+    installed has no digest.
+    """
+    used = [
+        (METHODS, config.method.name),
+        (LIKELIHOODS, config.likelihood.name),
+        *((KERNELS, name) for name in kernel_names(config.kernel)),
+        (INDUCING, config.inducing.init),
+        (BACKENDS, config.backend.name),
+    ]
+    return {
+        f"{GROUPS[group]} {name}": plugins.code_of(group, name)
+        for group, name in used
+        if name in plugins.plugins(group)
+    }
+
+
+def kernel_names(config: KernelConfig) -> list[str]:
+    """Return the name of a kernel, or those of all its parts."""
+    if not config.parts:
+        return [config.name]
+    return [name for part in config.parts for name in kernel_names(part)]
+
+
+class OtherCode(NamedTuple):
+    """Names of what two results of `code_of` have in different forms; empty texts if they agree.
+
+    What only one of them has is not compared.
+    """
+
+    plugins: str  # of other packages: the numbers of the one are not those of the other
+    ours: str  # of svgpbench: the commits of the records say more
+
+    @classmethod
+    def between(cls, first: Mapping[str, str], second: Mapping[str, str]) -> OtherCode:
+        """Compare two results of `code_of`."""
+        names: dict[bool, list[str]] = {True: [], False: []}
+        for key in sorted(first.keys() & second.keys()):
+            if first[key] != second[key]:
+                packages = {code.rpartition(":")[0] for code in (first[key], second[key])}
+                is_ours = packages == {"svgpbench"}
+                of_package = f" of package {' and '.join(sorted(packages))}" * (not is_ours)
+                names[is_ours].append(key + of_package)
+        return cls(", ".join(names[False]), ", ".join(names[True]))
 
 
 def version_of(config: CellConfig) -> int:

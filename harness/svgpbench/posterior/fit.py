@@ -23,8 +23,10 @@ from pydantic import ValidationError
 from svgpbench.config import NEW_MODEL_DEFAULTS, CellConfig, LikelihoodConfig
 from svgpbench.errors import DataWarning, UnsettledWarning, UserError
 from svgpbench.experiments.error_messages import one_line
+from svgpbench.experiments.identity import OtherCode, code_of
 from svgpbench.experiments.validation import check_cells
 from svgpbench.likelihoods import build_likelihood
+from svgpbench.plugins import forget_changed
 from svgpbench.posterior.cell import posterior_path
 from svgpbench.posterior.given import finite, table_of, vector
 from svgpbench.posterior.kept import load_posterior
@@ -98,6 +100,7 @@ def fit(
         >>> [round(mean, 1) for mean in posterior.predict([[0.25]])["mean"]]
         [1.0]
     """
+    forget_changed()
     likelihood_table = NEW_MODEL_DEFAULTS["likelihood"] | _named(likelihood)
     support = build_likelihood(_checked(LikelihoodConfig, likelihood_table)).support
     table, target = _table(X, y, labelled=support in TASKS)
@@ -174,7 +177,9 @@ def _trained(config: CellConfig, timeout: float | None) -> Posterior:
             idle, its_environment = _idle.pop()  # one step: another thread may take the last one
         except IndexError:
             break
-        reusable = idle.alive and not idle.needs_replacement
+        # it computes with the plugins that it has loaded
+        stale = OtherCode.between(idle.code, code_of(config)).plugins
+        reusable = idle.alive and not idle.needs_replacement and not stale
         if idle.kind == kind and its_environment == environment and reusable:
             worker = idle
         else:

@@ -13,9 +13,10 @@ from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.experiments import Experiment, load_experiment, resolve, shipped_experiments
 from svgpbench.experiments.cell import identify
 from svgpbench.experiments.identity import CellIdentity
+from svgpbench.plugins import forget_changed
 from svgpbench.results.records import Record, UnreadableFileError
 from svgpbench.results.store import LoadedRecords, experiments, records_in, records_of
-from svgpbench.results.validity import outdated_reason
+from svgpbench.results.validity import other_plugins, outdated_reason
 
 REPLICATED = {"experiment", "seed", "backend", "perturbation"}
 """Keys of a configuration that may differ between records of one data set and one method."""
@@ -63,16 +64,17 @@ def collect(
     """
     if results.is_file():
         raise UserError(f"{results} is a file; name a folder of records with --results")
+    forget_changed()
     if cells is None:
         records, notes = _readable(records_in(results, experiment.name))
-        reasons = [outdated_reason(record) for record in records]
-        records = [x for x, why in zip(records, reasons, strict=True) if not why]
-        counts = Counter(filter(None, reasons))
-        notes += [f"{count} records left out: {why}" for why, count in counts.items()]
+        records, reasons = _current(records, outdated_reason)
+        notes += reasons
         missing = 0
     else:
         identities = [identify(cell) for cell in cells]
         records, notes = _readable(records_of(results, identities))
+        records, reasons = _current(records, other_plugins)
+        notes += reasons
         records = _relabelled(records, identities)
         missing = len(cells) - len(records)
         if missing:
@@ -82,6 +84,11 @@ def collect(
         refuse_unknown("backend in these records", backends, available)
         records = [record for record in records if _names(record) & set(backends)]
     if not records:
+        if reasons:
+            raise UserError(
+                f"no current records of {experiment.name} in {results}: {'; '.join(reasons)}; "
+                "`svgpbench run` runs their cells again"
+            )
         if cells is not None and (others := records_in(results, experiment.name).records):
             backends_run = ", ".join(sorted({record.config.backend.title for record in others}))
             raise UserError(
@@ -131,6 +138,15 @@ def _collect_by_name(results: Path, name: str, count_presets: bool) -> Collected
         raise UserError("none of its records is current")
     refuse_mixture(records)
     return Collected(name, tuple(records), 0, ())
+
+
+def _current(
+    records: Sequence[Record], why_not: Callable[[Record], str]
+) -> tuple[list[Record], list[str]]:
+    """Return the records without a reason against them, and a note on each reason."""
+    reasons = [why_not(record) for record in records]
+    notes = [f"{n} records left out: {why}" for why, n in Counter(filter(None, reasons)).items()]
+    return [x for x, why in zip(records, reasons, strict=True) if not why], notes
 
 
 def _relabelled(records: Iterable[Record], cells: Iterable[CellIdentity]) -> list[Record]:
@@ -277,7 +293,7 @@ def _differences_between_rows(
 
 
 def several_versions(records: Sequence[Record]) -> Iterator[str]:
-    """Yield a note for each package that the records were made with in several versions."""
+    """Yield a note for each package, and each part of the code, that made records in several versions."""
     versions_of: dict[str, set[str]] = {}
     for record in records:
         if record.environment is not None:
@@ -286,3 +302,12 @@ def several_versions(records: Sequence[Record]) -> Iterator[str]:
     for package, versions in versions_of.items():
         if len(versions) > 1:
             yield f"records were made with {package} {' and '.join(sorted(versions))}"
+    commits_of: dict[str, dict[str, str]] = {}  # by part and digest
+    for record in records:
+        for part, code in record.code.items():
+            commit = (record.environment and record.environment.commit) or "unknown"
+            commits_of.setdefault(part, {}).setdefault(code, commit[:8])
+    for part, commits in commits_of.items():
+        if len(commits) > 1:
+            listed = ", ".join(sorted(set(commits.values())))
+            yield f"records were made by {len(commits)} forms of the code of {part} (commits {listed})"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from svgpbench.errors import UserError
+from svgpbench.experiments.identity import OtherCode
 from svgpbench.results.difference import difference
 from svgpbench.results.records import Record, is_final
 
@@ -22,7 +23,8 @@ class LocatedRecord(NamedTuple):
 def deduplicate(stored: Iterable[LocatedRecord], newest: bool = False) -> list[LocatedRecord]:
     """Return one record per cell, in the order of their first records.
 
-    A final record is preferred. Otherwise the record that started last is taken.
+    A final record is preferred. Otherwise, and if `newest` is set and they were made by different code of
+    a plugin, the record that started last is taken.
 
     Raises `UserError` if two final records of a cell hold different numbers, unless `newest` is set.
     """
@@ -37,12 +39,16 @@ def deduplicate(stored: Iterable[LocatedRecord], newest: bool = False) -> list[L
 
 def _preferred(first: LocatedRecord, second: LocatedRecord, newest: bool) -> LocatedRecord:
     """Return the preferred one of two records of a cell, by the rules of `deduplicate`."""
-    if is_final(first.record) != is_final(second.record):
+    other = OtherCode.between(first.record.code, second.record.code).plugins
+    # a later failure of new code is not hidden by a number of the old
+    if is_final(first.record) != is_final(second.record) and not (newest and other):
         return first if is_final(first.record) else second
     if is_final(first.record) and not newest and _numbers(first.record) != _numbers(second.record):
         gap = difference(first.record, second.record)
         what = "what they record is not the same"
-        if first.record.status != second.record.status:
+        if other:
+            what = f"they were made by different code of {other}"
+        elif first.record.status != second.record.status:
             what = f"{first.record.status} and {second.record.status}"
         elif 0.0 < gap < math.inf:
             what = f"a column of the trace is up to {gap:.0e} apart"

@@ -70,6 +70,11 @@ class Record(Strict):
     peak_memory_bytes: int | None  # of the process since its start; None if it died
     worker: WorkerFacts
 
+    @property
+    def code(self) -> dict[str, str]:
+        """Digests of the source code that made the numbers; empty in older records."""
+        return self.environment.code if self.environment else {}
+
     def trace_without_times(self) -> dict[str, list[Number]]:
         """Return the columns of the trace that the cell determines: all but `seconds`."""
         return {name: column for name, column in self.trace.items() if name != "seconds"}
@@ -135,10 +140,9 @@ def read_record(path: Path) -> Record:
     """
     raw = read_content(path)
     if (schema := raw["schema_version"]) != SCHEMA_VERSION:
-        older = isinstance(schema, int) and schema < SCHEMA_VERSION
-        remedy = "rewrite it with `svgpbench migrate`" if older else "use the version that wrote it"
         raise UserError(
-            f"{path} has record schema {schema}, this version reads {SCHEMA_VERSION}: {remedy}"
+            f"{path} has record schema {schema}, this version reads {SCHEMA_VERSION}: "
+            "use the version that wrote it"
         )
     stored = raw.pop("checksum", None)
     if stored != checksum(raw):
@@ -174,11 +178,11 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number of JSON")
 
 
-def set_aside(path: Path) -> Path:
+def set_aside(path: Path, why: Literal["damaged", "superseded"] = "damaged") -> Path:
     """Rename a file so that nothing reads it, and return the new path. Raises `UserError` if that fails."""
-    new_path, count = path.with_suffix(".damaged"), 1
+    new_path, count = path.with_suffix(f".{why}"), 1
     while new_path.exists():
-        new_path, count = path.with_suffix(f".damaged-{count}"), count + 1
+        new_path, count = path.with_suffix(f".{why}-{count}"), count + 1
     try:
         return path.rename(new_path)
     except OSError as error:

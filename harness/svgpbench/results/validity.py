@@ -1,8 +1,9 @@
-"""Check that a record is valid: same configuration, same data, same version of the method."""
+"""Check that a record is valid: same configuration, same data, same version of the method, same plugins."""
 
 from __future__ import annotations
 
 from svgpbench.experiments.cell import identify
+from svgpbench.experiments.identity import OtherCode, code_of
 from svgpbench.results.records import Record
 
 
@@ -11,6 +12,8 @@ def outdated_reason(record: Record) -> str:
 
     Raises `UserError` if its data or its method are not installed here.
     """
+    if why := other_plugins(record):
+        return why
     current = identify(record.config)
     if current.method_version != record.method_version:
         name = record.config.method.name
@@ -20,3 +23,14 @@ def outdated_reason(record: Record) -> str:
     if current.cell_id != record.cell_id:
         return "its id is not that of its configuration"
     return ""
+
+
+def other_plugins(record: Record) -> str:
+    """Return which plugins made a record with other code than theirs now, in words; empty if none did.
+
+    A record without digests, of an older version, is valid.
+    """
+    if not record.code:
+        return ""
+    other = OtherCode.between(record.code, code_of(record.config)).plugins
+    return f"made by other code of {other}" if other else ""

@@ -66,6 +66,7 @@ class DaskSlot:
         task = CellTask(
             process=worker.info.process,
             cell_id=planned.cell_id,
+            code=dict(planned.code),
             request=request,
             timeout=executor.timeout,
             memory=executor.memory,

@@ -17,6 +17,8 @@ from distributed import get_worker
 import svgpbench
 from svgpbench.config import Strict
 from svgpbench.errors import UserError
+from svgpbench.experiments.identity import OtherCode, code_of
+from svgpbench.plugins import forget_changed
 from svgpbench.results.cell_locks import FileLocks
 from svgpbench.runs.core_locks import core_locks
 from svgpbench.runs.cores import job_memory, usable_cores
@@ -41,6 +43,7 @@ class CellTask(Strict):
 
     process: str
     cell_id: str
+    code: dict[str, str]  # of the run's plugins and of its svgpbench
     request: Request
     timeout: float | None
     memory: float | None
@@ -86,13 +89,17 @@ def compute(text: str) -> str:
 
 
 def _refusal(task: CellTask) -> Answer | None:
-    """Return a refusal if the data or the version of this machine give the cell another id, else None."""
+    """Return a refusal if this machine has other data, another version or other plugins, else None."""
     try:
+        forget_changed()
         cell_id = importlib.import_module(task.target).identify(task.request.config).cell_id
+        other = OtherCode.between(code_of(task.request.config), task.code).plugins
     except UserError as error:
         return Answer(status="skipped", message=str(error))
-    if cell_id == task.cell_id:
+    if cell_id == task.cell_id and not other:
         return None
+    if other:
+        return Answer(status="skipped", message=f"the Dask worker has other code of {other}")
     return Answer(
         status="skipped",
         message=f"the Dask worker gives this cell another id, {cell_id}: other data, "

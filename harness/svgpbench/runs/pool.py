@@ -3,18 +3,20 @@
 A run has two parts. The first part has the cells that only compute; jobs with their own cores and warm
 workers share them. The second part has the cells that measure time or memory or use a GPU; they run one
 at a time. A cell with a final record (`svgpbench.results.records.FINAL`) is not run again, so that a run
-that was stopped resumes.
+that was stopped resumes. If the code of a plugin has changed since, its cells do run again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from svgpbench.config import CellConfig
+from svgpbench.plugins import forget_changed
 from svgpbench.results.cell_locks import FileLocks
 from svgpbench.results.records import (
     DamagedRecordError,
@@ -28,17 +30,19 @@ from svgpbench.runs.core_locks import CoreReservation
 from svgpbench.runs.cores import job_cores
 from svgpbench.runs.events import Event, Noticed, Planned, SetAside, Summary
 from svgpbench.runs.protocol import TARGET
-from svgpbench.runs.queue import PlannedCell, identified, record_for
+from svgpbench.runs.queue import PlannedCell, identified, other_code, record_for
 from svgpbench.runs.scheduler import Scheduler
 from svgpbench.runs.slots import Executor, LocalExecutor
 from svgpbench.training.checkpoints import EVERY_S
 
 
 class RecordState(NamedTuple):
-    """State of a cell's record before this run: whether it is final, and its start time."""
+    """State of a cell's record before this run."""
 
-    is_final: bool
+    is_final: bool  # and made by the plugins as they are
     started: datetime | None
+    other_plugins: str = ""  # whose code made it, in another form than theirs now
+    other_ours: str = ""  # what of svgpbench has other code now, with the commit then
 
 
 NO_RECORD = RecordState(is_final=False, started=None)
@@ -80,6 +84,7 @@ def run_cells(
         UserError: for more jobs than cores, an existing record of another schema, a cell that
             cannot be identified, or a folder that cannot be written.
     """
+    forget_changed()
     with ExitStack() as stack:
         if executor is None:
             reservation = stack.enter_context(closing(CoreReservation()))
@@ -92,6 +97,8 @@ def run_cells(
         check_writable(results)
         resumable = [] if force else plan
         states = {cell.cell_id: _record_state(results, cell, on_event) for cell in resumable}
+        for line in _lines_on_other_code(states.values()):
+            on_event(Noticed(line))
         waiting = [cell for cell in plan if not states.get(cell.cell_id, NO_RECORD).is_final]
         locks = stack.enter_context(closing(FileLocks.in_folder(results)))
         if locks.missing:
@@ -140,7 +147,25 @@ def _record_state(
         new_path = set_aside(record_path(results, planned.config, planned.cell_id))
         on_event(SetAside(new_path, str(damage)))
         return NO_RECORD
-    return NO_RECORD if record is None else RecordState(is_final(record), record.started)
+    if record is None:
+        return RecordState(is_final=False, started=None)
+    other = other_code(record, planned)
+    if other.plugins:
+        return RecordState(is_final=False, started=record.started, other_plugins=other.plugins)
+    ours = ""
+    if other.ours and is_final(record):
+        commit = (record.environment and record.environment.commit) or "unknown"
+        ours = f"{other.ours} of svgpbench (commit {commit[:8]})"
+    return RecordState(is_final(record), record.started, other_ours=ours)
+
+
+def _lines_on_other_code(states: Iterable[RecordState]) -> Iterator[str]:
+    """Yield a line for each plugin, and each part of svgpbench, whose code is not that of the records."""
+    plugins = Counter(state.other_plugins for state in states if state.other_plugins)
+    for name, count in plugins.items():
+        yield f"{count} cells run again: their records were made by other code of {name}"
+    for name, count in Counter(state.other_ours for state in states if state.other_ours).items():
+        yield f"{count} records were made by other code of {name}; --force runs their cells again"
 
 
 def sweep_drafts(results: Path, plan: Sequence[PlannedCell], locks: FileLocks) -> None:

@@ -68,6 +68,7 @@ class WorkerProcess:
         self.kind = kind
         self.cells = 0  # run so far
         self.environment: Environment | None = None
+        self.code: dict[str, str] = {}  # that it has loaded, by the cells that it ran
         self._ready = False
         self._process = LineProcess(
             "the worker",
@@ -115,6 +116,7 @@ class WorkerProcess:
             tail = self._process.errors(STDERR_TAIL)
             return Answer(status="crashed", message=str(death), traceback=tail)
         self.environment = answer.environment
+        self.code |= answer.environment.code if answer.environment else {}
         return answer
 
     def _wait_until_ready(self, stop: StopSign) -> None:

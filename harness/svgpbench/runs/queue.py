@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from svgpbench.config import CellConfig
-from svgpbench.experiments.identity import CellIdentity, same_cell
+from svgpbench.experiments.identity import CellIdentity, OtherCode, code_of, same_cell
 from svgpbench.results.records import Record
 from svgpbench.results.store import record_of
 from svgpbench.runs.process import WorkerKind
@@ -19,9 +19,10 @@ from svgpbench.runs.protocol import TARGET
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """A cell to run, with its id."""
+    """A cell to run, with its id and the code that is to compute it."""
 
     identity: CellIdentity
+    code: Mapping[str, str] = field(default_factory=dict)  # of `code_of`
 
     @property
     def config(self) -> CellConfig:
@@ -44,7 +45,7 @@ def identified(cells: Sequence[CellConfig], target: str = TARGET) -> list[Planne
     identify: Callable[[CellConfig], CellIdentity] = importlib.import_module(target).identify
     plan: dict[str, PlannedCell] = {}
     for config in cells:
-        planned = PlannedCell(identify(config))
+        planned = PlannedCell(identify(config), code_of(config))
         plan.setdefault(planned.cell_id, planned)
     return list(plan.values())
 
@@ -59,6 +60,11 @@ def record_for(results: Path, planned: PlannedCell) -> Record | None:
     if record is None or not same_cell(record.config, planned.config):
         return None
     return record
+
+
+def other_code(record: Record, planned: PlannedCell) -> OtherCode:
+    """Return in what the code that made a record differs from the code that is to compute its cell."""
+    return OtherCode.between(record.code, planned.code)
 
 
 class CellQueue:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from svgpbench.errors import UserError
+from svgpbench.experiments.identity import OtherCode
 from svgpbench.results.cell_locks import FileLocks
 from svgpbench.results.records import (
     DamagedRecordError,
@@ -20,13 +21,16 @@ from svgpbench.results.records import (
     WorkerFacts,
     checkpoint_path,
     is_final,
+    read_record,
+    record_path,
+    set_aside,
     write_record,
 )
 from svgpbench.results.store import record_of
 from svgpbench.runs.events import Event, Finished, Noticed, Started
 from svgpbench.runs.process import Stopped
 from svgpbench.runs.protocol import Answer, Request
-from svgpbench.runs.queue import CellQueue, PlannedCell, record_for
+from svgpbench.runs.queue import CellQueue, PlannedCell, other_code, record_for
 from svgpbench.runs.slots import Ran, Slot, SlotLost, SlotPool
 
 UPDATE_INTERVAL_S = 0.5  # between checks for new slots and for cells that other runs have unlocked
@@ -198,12 +202,20 @@ class Scheduler:
         lost = self._lost.get(planned.cell_id, ())
         facts = ran.worker.model_copy(update={"lost": lost})
         record = make_record(planned, ran.answer, facts, started, wall_s)
+        self._set_aside_other_code(planned)
         write_record(self.results, record)
         if is_final(record):
             checkpoint_path(self.results, planned.config, planned.cell_id).unlink(missing_ok=True)
         with self._count_lock:
             self.records.append(record)
             messages.put(Finished(record, job, len(self.records) + self.done_by_others, self.total))
+
+    def _set_aside_other_code(self, planned: PlannedCell) -> None:
+        """Rename the working record that another form of a plugin made; no run can make it again."""
+        path = record_path(self.results, planned.config, planned.cell_id)
+        with suppress(UserError):  # there is none, or it is damaged or of another schema
+            if other_code(read_record(path), planned).plugins:
+                set_aside(path, "superseded")
 
     def _requeue(
         self, planned: PlannedCell, who: str, cell_queue: CellQueue, messages: queue.Queue[_Message]
@@ -235,7 +247,9 @@ class Scheduler:
             return None
         with suppress(DamagedRecordError):  # it is written over
             record = record_for(self.results, planned)
-            if record is not None and record.started != self.started_before.get(planned.cell_id):
+            if record is None or record.started == self.started_before.get(planned.cell_id):
+                return None
+            if not other_code(record, planned).plugins:
                 return record
         return None
 
@@ -256,7 +270,7 @@ def make_record(
     planned: PlannedCell, answer: Answer, worker: WorkerFacts, started: datetime, wall_s: float
 ) -> Record:
     """Return the record of a cell from its worker's answer."""
-    answer = _refuse_other_data(planned, answer)
+    answer = _refuse_other_inputs(planned, answer)
     return Record(
         cell_id=planned.cell_id,
         method_version=planned.identity.method_version,
@@ -276,18 +290,24 @@ def make_record(
     )
 
 
-def _refuse_other_data(planned: PlannedCell, answer: Answer) -> Answer:
-    """Return the answer, or `skipped` without numbers if the worker read other data than were planned.
+def _refuse_other_inputs(planned: PlannedCell, answer: Answer) -> Answer:
+    """Return the answer, or `skipped` without numbers if the worker had other data or plugins than planned.
 
     A file may have changed since the run began, or may differ on the worker's machine.
     """
     expected = planned.identity.fingerprint
     fingerprint = answer.data.get("fingerprint", expected)
-    if fingerprint == expected:
+    code = answer.environment.code if answer.environment else {}
+    other = OtherCode.between(code, planned.code).plugins
+    if fingerprint != expected:
+        why = f"data: fingerprint {fingerprint} where the run began with {expected}"
+    elif other:
+        why = f"code of {other} than the run began with; run it again"
+    else:
         return answer
     return Answer(
         status="skipped",
-        message=f"its worker found other data: fingerprint {fingerprint} where the run began with {expected}",
+        message=f"its worker found other {why}",
         environment=answer.environment,
         peak_memory_bytes=answer.peak_memory_bytes,
     )

@@ -19,6 +19,7 @@ from typing import TextIO
 from svgpbench.config import CellConfig, Strict
 from svgpbench.environment import describe
 from svgpbench.errors import UserError
+from svgpbench.experiments.identity import code_of
 from svgpbench.experiments.outcome import Outcome
 from svgpbench.plugins import place_in_a_plugin
 from svgpbench.runs.parent_process import end_with, listen, take_pipes
@@ -55,6 +56,7 @@ def main(arguments: list[str] | None = None) -> None:
     for line in listen(requests):
         answer = answer_cell(line, options.target)
         environment = describe(options.threads, options.device)
+        environment = environment.model_copy(update={"code": code_of_request(line)})
         facts = {"environment": environment, "peak_memory_bytes": peak_memory_bytes()}
         write_message(answers, answer.model_copy(update=facts))
 
@@ -82,6 +84,14 @@ def answer_cell(line: str, target: str) -> Answer:
             message=one_line(error),
             traceback=traceback.format_exc(),
         )
+
+
+def code_of_request(line: str) -> dict[str, str]:
+    """Return the digests of the code that this process has loaded for a cell, as far as it could be."""
+    try:
+        return code_of(Request.model_validate_json(line).config)
+    except (UserError, ValueError):  # a plugin that cannot be loaded: the answer says so
+        return {}
 
 
 def ran_out_of_memory(error: Exception) -> bool:
