@@ -60,7 +60,7 @@ def test_the_index_that_a_file_names_is_no_input(tmp_path: Path, kind: str, name
 def test_an_audit_tells_what_was_left_out(tmp_path: Path) -> None:
     path = saved(tmp_path, INDICES["shuffled"][0], "t.parquet")
     (flag,) = audit_dataset(load_user_table(path, target="y", task="regression")).as_read
-    assert "'__index_level_0__' left out: the file says that it is the index" in flag.text
+    assert "'__index_level_0__' left out: the file says that it is the saved index" in flag.text
     assert not flag.leak
 
 
@@ -100,7 +100,19 @@ def test_metadata_that_is_odd_leaves_nothing_out(tmp_path: Path, metadata: bytes
     assert dataset.feature_names == ("x",)
 
 
-@pytest.mark.parametrize("name", ["", "Unnamed: 0", "__index_level_0__", " "])
+@pytest.mark.parametrize("name", ["Unnamed: 0", "Unnamed: 0.1", "__index_level_0__"])
+def test_an_index_that_went_through_pandas_is_no_input(tmp_path: Path, name: str) -> None:
+    path = csv(tmp_path, f"{name},x,y\n2,1,2\n0,3,4\n1,5,6\n")
+    dataset = load_user_table(path, target="y", task="regression")
+    assert dataset.feature_names == ("x",)
+    assert f"{name!r} left out: pandas calls so the saved index" in dataset.notes[0]
+    named = load_user_table(path, target="y", task="regression", features=[name, "x"])
+    assert (named.X[:, 0].tolist(), named.notes) == ([2, 0, 1], ())
+    grouped = load_user_table(path, target="y", task="regression", groups=name)
+    assert grouped.group_labels == ("0", "1", "2")
+
+
+@pytest.mark.parametrize("name", ["", " ", "Unnamed: 3"])
 @pytest.mark.parametrize("form", ["t.csv", "t.tsv", "t.xlsx", "t.parquet"])
 def test_a_column_without_a_name_of_its_own_is_refused(
     tmp_path: Path, name: str, form: str

@@ -26,8 +26,10 @@ from svgpbench_datasets.reading.numbers import (
 )
 from svgpbench_datasets.reading.table import TableFile
 
-_NAMED_BY_A_PROGRAM = re.compile(r"Unnamed: [0-9]+(_level_[0-9]+)?|__index_level_[0-9]+__")
-"""Names that pandas gives to columns without a name, most of which are saved row indices."""
+_SAVED_INDEX = re.compile(r"Unnamed: 0(\.[0-9]+)?|__index_level_[0-9]+__")
+"""Names that pandas gives to a saved row index when it reads a .csv, and when it writes a .parquet."""
+_UNNAMED = re.compile(r"Unnamed: [0-9]+([._].*)?")
+"""Names that pandas gives to other columns without a name."""
 
 
 class ReadColumns(NamedTuple):
@@ -53,7 +55,7 @@ def read_columns(
     """Read inputs and target of a table; columns without names are called x1, ..., xC.
 
     `features` are the inputs in this order; None for every column but the target, the outputs, the groups
-    and the index that the file itself names. If `labelled`, the target becomes class numbers in order of
+    and a saved index of the rows. If `labelled`, the target becomes class numbers in order of
     appearance.
 
     Raises:
@@ -68,8 +70,10 @@ def read_columns(
             raise DataError(f"{where}: no data rows; give at least two")
         names = tuple(f"x{number}" for number in range(1, first.shape[1] + 1))
         frames = chain([first], frames)
-    used = {target, *outputs, *(features or ()), *(() if groups is None else (groups,))}
-    left_out = [name for name in table.row_index if name not in used]
+    used = {target, *outputs, groups}
+    left_out = (
+        [] if features is not None else [x for x in names if _is_index(x, table) and x not in used]
+    )
     inputs = choose_features(
         [name for name in names if name not in left_out],
         target=target,
@@ -103,9 +107,19 @@ def read_columns(
         y, labels, notes = merge_spellings(y, labels, places, f"{where}: column {target!r}")
     if left_out:
         few = join_names(map(repr, left_out), 5)
-        why = f"{where}: {few} left out: the file says that it is the index of the rows"
-        notes = (*notes, f"{why}; name it in `features` to have it as an input")
+        said = any(name in table.row_index for name in left_out)
+        why = "the file says that it is" if said else "pandas calls so"
+        notes = (
+            *notes,
+            f"{where}: {few} left out: {why} the saved index of the rows; name it in `features` to have "
+            "it as an input",
+        )
     return ReadColumns(inputs, X, y, labels, notes)
+
+
+def _is_index(name: str, table: TableFile) -> bool:
+    """Return True if a column is the index of the rows, by what the file says or by its name."""
+    return name in table.row_index or _SAVED_INDEX.fullmatch(name) is not None
 
 
 def _numbered(name: str) -> int | None:
@@ -189,7 +203,7 @@ def _check_names(
                 f"{where}: the name of column {number}, {quoted(name)}, has a control character; "
                 "rename it"
             )
-        unnamed = not name.strip() or _NAMED_BY_A_PROGRAM.fullmatch(name)
+        unnamed = not name.strip() or _UNNAMED.fullmatch(name)
         if unnamed and all_read and name not in asked:
             why = "(a saved row index?); name it or remove the column"
             if number == len(names) > 1:

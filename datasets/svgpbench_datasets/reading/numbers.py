@@ -84,7 +84,7 @@ def numbers(
     if dtypes == {np.dtype(np.float64)}:
         values = columns.to_numpy()
     else:
-        values = np.column_stack([_as_floats(columns[name]) for name in names])
+        values = np.column_stack([as_floats(columns[name]) for name in names])
     bad = ~np.isfinite(values)
     if bad.any():
         row, column = np.argwhere(bad)[0]
@@ -243,7 +243,7 @@ def stack(blocks: Iterable[Block], columns: int) -> Block:
     return sealed(X), sealed(y)
 
 
-def _as_floats(column: pd.Series[Any]) -> Floats:
+def as_floats(column: pd.Series[Any]) -> Floats:
     """Convert a column to float64; NaN for what is no finite number, or an integer that float64 changes."""
     if column.dtype.kind == "f":
         return column.to_numpy(dtype=np.float64)

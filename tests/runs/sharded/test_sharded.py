@@ -145,6 +145,18 @@ def test_every_row_is_in_one_shard(table, rows) -> None:
     assert all(len(part) >= min(rows, 611) for part in parts[:-1])
 
 
+def test_a_saved_index_is_no_input_and_an_id_that_loses_digits_is_refused(tmp_path) -> None:
+    frame = pd.DataFrame({"a": [1, 2**53 + 1, 3], "ok": [True, False, True], "y": [1.0, 2.0, 3.0]})
+    path = tmp_path / "t.parquet"
+    frame.sample(frac=1, random_state=1).to_parquet(path)
+    assert columns_of(path, "y").features == ("a", "ok")
+    assert columns_of(path, "y", ("__index_level_0__",)).features == ("__index_level_0__",)
+    (shard,) = shards_of(path, 3)
+    assert sorted(read(shard, columns_of(path, "y", ("ok",)))[0][:, 0]) == [0.0, 1.0, 1.0]
+    with pytest.raises(UserError, match=r"column 'a' holds .* float64 cannot hold exactly"):
+        read(shard, columns_of(path, "y"))
+
+
 def test_workers_of_dask_give_what_this_process_gives(table) -> None:
     distributed = pytest.importorskip("distributed")
     here = climbed(table, Workers(), iterations=2, rate=0.5)

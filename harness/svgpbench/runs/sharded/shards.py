@@ -9,9 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench_datasets.reading.arrow import row_index
+from svgpbench_datasets.reading.numbers import as_floats
 from svgpbench_datasets.standardise import column_statistics
 
 Floats = npt.NDArray[np.float64]
@@ -66,14 +69,15 @@ def shards_of(path: Path, rows: int) -> list[Shard]:
 
 
 def columns_of(path: Path, target: str, features: Sequence[str] = ()) -> TableColumns:
-    """Return the columns to read: all except the target if no features are named.
+    """Return the columns to read; without features, all but the target and the index that pandas saved.
 
     Raises `UserError` if a column is missing or does not hold numbers.
     """
     with _opened(path) as file:
         schema = file.schema_arrow
     refuse_unknown(f"column of {path}", (target, *features), schema.names)
-    chosen_features = tuple(features) or tuple(name for name in schema.names if name != target)
+    left_out = {target, *row_index(schema)}
+    chosen_features = tuple(features) or tuple(x for x in schema.names if x not in left_out)
     import pyarrow.types as kinds
 
     for name in (*chosen_features, target):
@@ -86,16 +90,21 @@ def columns_of(path: Path, target: str, features: Sequence[str] = ()) -> TableCo
 def read(shard: Shard, columns: TableColumns) -> tuple[Floats, Floats]:
     """Return inputs [n, D] and target [n] of a shard.
 
-    Raises `UserError` if a value is not finite.
+    Raises `UserError` if a value is not finite, or an integer that float64 cannot hold.
     """
     names = [*columns.features, columns.target]
     with _opened(Path(shard.path)) as file:
         table = file.read_row_groups(list(shard.groups), columns=names, use_threads=False)
-    columns_read = [np.asarray(table.column(name).to_numpy(), np.float64) for name in names]
-    rows = np.stack(columns_read, axis=-1)
+    columns_read = [pd.Series(table.column(name).to_numpy()) for name in names]
+    rows = np.stack(
+        [as_floats(x.astype(np.uint8) if x.dtype.kind == "b" else x) for x in columns_read], axis=-1
+    )
     if not np.isfinite(rows).all():
         index = int(np.argmin(np.isfinite(rows).all(axis=0)))
-        raise UserError(f"{shard.path}: column {names[index]!r} holds NaN or infinity")
+        raise UserError(
+            f"{shard.path}: column {names[index]!r} holds NaN, infinity or a whole number that float64 "
+            "cannot hold exactly"
+        )
     return rows[:, :-1], rows[:, -1]
 
 
