@@ -272,8 +272,7 @@ def test_predictive_density_is_the_log_of_the_integral(name: str) -> None:
     got = DENSE[name].log_predictive_density(ops, parameters(ops, name), y, MU, VAR)
     wanted = integral(MU, VAR, lambda f: np.exp(log_density(name, y[None, :, None], f)))
     # a Student-t has poles near the real line: 200 nodes leave 2e-9 at the largest variance
-    atol = 5e-9 if name == "student-t" else 1e-12
-    np.testing.assert_allclose(got, np.log(wanted[0]), rtol=1e-9, atol=atol)
+    np.testing.assert_allclose(got, np.log(wanted[0]), rtol=1e-9, atol=5e-9)
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if CASES[n].support == "binary"])

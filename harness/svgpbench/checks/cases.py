@@ -118,6 +118,7 @@ class SmallProblem:
         """Return the targets for a likelihood with this support."""
         return {
             "real": self.y,
+            "positive": np.exp(self.y),
             "binary": self.labels,
             "classes": self.classes,
             "counts": self.counts,

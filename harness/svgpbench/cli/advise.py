@@ -28,7 +28,7 @@ from svgpbench.output.table import Table, columns
 from svgpbench.plugins import LIKELIHOODS, find, load, registry_of
 
 SUPPORTS = {
-    Task.regression: ("real", "counts"),
+    Task.regression: ("real", "positive", "counts"),
     Task.classification: ("binary", "classes"),
     Task.multiclass: ("classes",),
 }

@@ -20,7 +20,8 @@ def likelihood_for(config: CellConfig, dataset: Dataset) -> Likelihood:
     """Return the likelihood of a cell. The data set gives the number of classes if it is not set.
 
     Raises `UserError` if the likelihood is for another task, if it does not accept the targets, if
-    counts are to be standardised, or if a column that is not standardised varies too little.
+    counts or positive numbers are to be standardised, or if a column that is not standardised varies too
+    little.
     """
     likelihood = build_likelihood(config.likelihood)
     task = "regression" if dataset.task == "regression" else "classification"
@@ -34,9 +35,10 @@ def likelihood_for(config: CellConfig, dataset: Dataset) -> Likelihood:
         likelihood = dataclasses.replace(likelihood, classes=count)
     if wrong := _misfit(likelihood, dataset.y):
         raise UserError(f"likelihood {likelihood.name!r} {wrong} (data set {dataset.name!r})")
-    if likelihood.support == "counts" and config.data.standardise_y:
+    if likelihood.support in ("counts", "positive") and config.data.standardise_y:
+        what = "counts" if likelihood.support == "counts" else "positive numbers"
         raise UserError(
-            f"likelihood {likelihood.name!r} takes counts as they are: "
+            f"likelihood {likelihood.name!r} takes {what} as they are: "
             f"set standardise_y = false for data set {dataset.name!r}"
         )
     if likelihood.support == "real" and not config.data.standardise_y:
@@ -76,6 +78,10 @@ def _misfit(likelihood: Likelihood, y: np.typing.NDArray[np.float64]) -> str:
     if likelihood.support == "counts":
         remedy = "a count is a whole number, at least 0"
         return _outside(y, is_count, "takes counts 0, 1, 2, …", remedy)
+    if likelihood.support == "positive":
+        return _outside(
+            y, y > 0.0, "takes numbers above 0", "remove such rows, or use another likelihood"
+        )
     return ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from svgpbench.likelihoods.likelihood import Squash
+from svgpbench.likelihoods.likelihood import Squash, Support
 from svgpbench.likelihoods.quadrature import QuadratureLikelihood
 from svgpbench.numerics.normal import squashed_log_ndtr
 from svgpbench.ops import Array, Ops, Tree
@@ -21,7 +21,7 @@ class BernoulliProbit(QuadratureLikelihood):
     squash: Squash = 0.0
     name: ClassVar[str] = "bernoulli-probit"
     task: ClassVar[Literal["regression", "classification"]] = "classification"
-    support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "binary"
+    support: ClassVar[Support] = "binary"
 
     @property
     def log_concave(self) -> bool:
@@ -46,7 +46,7 @@ class BernoulliLogit(QuadratureLikelihood):
 
     name: ClassVar[str] = "bernoulli-logit"
     task: ClassVar[Literal["regression", "classification"]] = "classification"
-    support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "binary"
+    support: ClassVar[Support] = "binary"
 
     def log_density(self, ops: Ops, p: Tree, y: Array, f: Array) -> tuple[Array, Array]:
         margin = (2.0 * y - 1.0) * f

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 from jaxtyping import Float
+from scipy.special import ndtri
 
 from svgpbench.config import Positive
-from svgpbench.likelihoods.likelihood import Expectations, Likelihood
+from svgpbench.likelihoods.likelihood import Expectations, Likelihood, Support
+from svgpbench.likelihoods.spread import checked_levels
 from svgpbench.numerics.gaussian import LOG_2PI
 from svgpbench.ops import Array, Ops, Tree
 
@@ -26,7 +29,7 @@ class GaussianLikelihood(Likelihood):
     noise_variance: Positive = 1.0
     name: ClassVar[str] = "gaussian"
     task: ClassVar[Literal["regression", "classification"]] = "regression"
-    support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "real"
+    support: ClassVar[Support] = "real"
 
     def initial_parameters(self) -> Tree:
         return GaussianParameters(self.noise_variance)
@@ -59,6 +62,15 @@ class GaussianLikelihood(Likelihood):
 
     def predictive_variance(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array | tuple[()]:
         return v[0, ...] + p.noise_variance
+
+    def predictive_sd(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
+        return ops.sqrt(v[0, ...] + p.noise_variance)
+
+    def predictive_quantiles(
+        self, ops: Ops, p: Tree, levels: Sequence[float], mu: Array, v: Array
+    ) -> Array:
+        standard = ops.asarray(ndtri(checked_levels(levels)))
+        return mu + standard[:, None] * self.predictive_sd(ops, p, mu, v)
 
     def site_precision(self, ops: Ops, p: Tree) -> Array:
         return 1.0 / p.noise_variance

@@ -10,13 +10,16 @@ that a method hands to a `Conditional` are those of g.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
+import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
-from svgpbench.errors import unknown
+from svgpbench.errors import UserError, unknown
+from svgpbench.likelihoods import spread
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.tree import tree_map
 
@@ -27,6 +30,9 @@ NEGATIVE_BETA = ("damp", "retreat", "clip", "raw")
 the same, and halves once more if it has halved, so that a step ends at most half way to the edge. `clip`
 sets negative β to 0; its fixed point is not stationary in S. `raw` keeps β and takes the full step."""
 
+
+Support: TypeAlias = Literal["real", "positive", "binary", "classes", "counts"]
+"""What y holds: any numbers, numbers > 0, labels 0 and 1, labels 0 … C−1, or whole numbers ≥ 0."""
 
 PerDatum: TypeAlias = Float[Array, "b"]
 PerLatent: TypeAlias = Float[Array, "P b"]
@@ -62,7 +68,7 @@ class Likelihood(ABC):
 
     name: ClassVar[str]
     task: ClassVar[Literal["regression", "classification"]]
-    support: ClassVar[Literal["real", "binary", "classes", "counts"]]  # what y holds
+    support: ClassVar[Support]  # what y holds
 
     negative_beta: Literal["damp", "retreat", "clip", "raw"] = "damp"
 
@@ -161,6 +167,40 @@ class Likelihood(ABC):
         """Return the variance of y if p(y) is Gaussian, else (), because it would give no quantiles."""
         return ()
 
+    def predictive_sd(self, ops: Ops, p: Tree, mu: PerLatent, v: PerLatent) -> PerDatum:
+        """Return the standard deviation of y, which is infinite for a Student-t with df ≤ 2.
+
+        By default it is summed or integrated over y from `log_predictive_density`. Raises `UserError` for
+        labels, and if the density does not integrate to 1.
+        """
+        density, mean = self._density_of_numbers(ops, p, mu, v)
+        return ops.asarray(spread.standard_deviation(density, self.support, mean))
+
+    def predictive_quantiles(
+        self, ops: Ops, p: Tree, levels: Sequence[float], mu: PerLatent, v: PerLatent
+    ) -> Float[Array, "Q b"]:
+        """Return the quantiles of y at levels in (0, 1): the least y whose P(Y ≤ y) is the level or more.
+
+        By default they invert the distribution function, which is summed or integrated over y from
+        `log_predictive_density`. Raises `UserError` as `predictive_sd`, and for a level outside (0, 1).
+        """
+        density, mean = self._density_of_numbers(ops, p, mu, v)
+        return ops.asarray(spread.quantiles(density, self.support, mean, levels))
+
+    def _density_of_numbers(
+        self, ops: Ops, p: Tree, mu: PerLatent, v: PerLatent
+    ) -> tuple[spread.LogDensity, spread.Floats]:
+        """Return the predictive density of numbers as a function of y [K, b], and the mean of y."""
+        if self.task != "regression":
+            raise UserError(f"likelihood {self.name!r} predicts labels, which have no spread")
+
+        def log_density(y: spread.Floats) -> spread.Floats:
+            tiled = (ops.concat([x] * len(y), axis=-1) for x in (mu, v))
+            flat = self.log_predictive_density(ops, p, ops.asarray(y.reshape(-1)), *tiled)
+            return np.asarray(ops.to_numpy(flat)).reshape(y.shape)
+
+        return log_density, np.asarray(ops.to_numpy(self.predict(ops, p, mu, v)))
+
     def predicted(self, ops: Ops, p: Tree, y: PerDatum, mu: PerLatent, v: PerLatent) -> Predicted:
         """Return all three predictions; a likelihood that samples may override this to draw only once."""
         return Predicted(
@@ -247,6 +287,16 @@ class Conditional:
     ) -> PerDatum:
         """Return log p(y) under q(f)."""
         return self.likelihood.log_predictive_density(ops, self.parameters, y, self.of_f(mu), v)
+
+    def predictive_sd(self, ops: Ops, mu: PerLatent, v: PerLatent) -> PerDatum:
+        """Return the standard deviation of y under q(f)."""
+        return self.likelihood.predictive_sd(ops, self.parameters, self.of_f(mu), v)
+
+    def predictive_quantiles(
+        self, ops: Ops, levels: Sequence[float], mu: PerLatent, v: PerLatent
+    ) -> Float[Array, "Q b"]:
+        """Return the quantiles of y under q(f), at levels in (0, 1)."""
+        return self.likelihood.predictive_quantiles(ops, self.parameters, levels, self.of_f(mu), v)
 
     def predicted(self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent) -> Predicted:
         """Return the predictions for y under q(f)."""

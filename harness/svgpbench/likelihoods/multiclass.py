@@ -10,7 +10,7 @@ from jaxtyping import Float
 from pydantic import Field
 
 from svgpbench.errors import UserError
-from svgpbench.likelihoods.likelihood import Likelihood, PerDatum, PerLatent
+from svgpbench.likelihoods.likelihood import Likelihood, PerDatum, PerLatent, Support
 from svgpbench.ops import Array, Ops, Tree
 
 
@@ -20,7 +20,7 @@ class MulticlassLikelihood(Likelihood):
 
     classes: Annotated[int, Field(ge=2)] = 0
     task: ClassVar[Literal["regression", "classification"]] = "classification"
-    support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "classes"
+    support: ClassVar[Support] = "classes"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from svgpbench.likelihoods.likelihood import Support
 from svgpbench.likelihoods.quadrature import QuadratureLikelihood
 from svgpbench.ops import Array, Ops, Tree
 
@@ -19,7 +20,7 @@ class Poisson(QuadratureLikelihood):
 
     name: ClassVar[str] = "poisson"
     task: ClassVar[Literal["regression", "classification"]] = "regression"
-    support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "counts"
+    support: ClassVar[Support] = "counts"
 
     def log_density(self, ops: Ops, p: Tree, y: Array, f: Array) -> tuple[Array, Array]:
         rate = ops.exp(f)
@@ -27,3 +28,7 @@ class Poisson(QuadratureLikelihood):
 
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
         return ops.exp(mu + 0.5 * v)[0, ...]
+
+    def predictive_sd(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
+        mean = self.predict(ops, p, mu, v)  # E Var(y | f) = mean, Var E(y | f) = mean² (eᵛ − 1)
+        return ops.sqrt(mean + mean * mean * (ops.exp(v[0, ...]) - 1.0))

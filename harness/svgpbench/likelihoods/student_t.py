@@ -11,6 +11,7 @@ from pydantic import Field
 
 from svgpbench.config import Positive
 from svgpbench.errors import UserError
+from svgpbench.likelihoods.likelihood import Support
 from svgpbench.likelihoods.quadrature import QuadratureLikelihood
 from svgpbench.ops import Array, Ops, Tree
 
@@ -32,7 +33,7 @@ class StudentT(QuadratureLikelihood):
     df: Annotated[float, Field(gt=1)] = 3.0
     name: ClassVar[str] = "student-t"
     task: ClassVar[Literal["regression", "classification"]] = "regression"
-    support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "real"
+    support: ClassVar[Support] = "real"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,3 +59,8 @@ class StudentT(QuadratureLikelihood):
 
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
         return mu[0, ...]
+
+    def predictive_sd(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
+        if self.df <= 2.0:
+            return 0.0 * v[0, ...] + math.inf
+        return ops.sqrt(v[0, ...] + p.scale * p.scale * (self.df / (self.df - 2.0)))

@@ -48,6 +48,7 @@ def targets(likelihood: Likelihood) -> Floats:
         "binary": np.array([0.0, 1.0]),
         "classes": np.arange(float(likelihood.latents)),
         "counts": np.array([0.0, 1.0, 2.0, 7.0]),
+        "positive": np.array([0.02, 0.4, 1.3, 7.5]),
     }
     return values[likelihood.support]
 
@@ -180,6 +181,10 @@ def outcomes(likelihood: Likelihood, mu: Floats, v: Floats) -> tuple[Points, Flo
     if likelihood.support == "real":
         t = np.linspace(-12.0, 12.0, 8001)
         y, weights = mu[0] + np.sinh(t), np.cosh(t) * (t[1] - t[0])
+    elif likelihood.support == "positive":
+        t = np.linspace(-40.0, 40.0, 8001)
+        y = np.exp(t)
+        weights = y * (t[1] - t[0])
     else:
         count = 400 if likelihood.support == "counts" else len(targets(likelihood))
         y, weights = np.arange(float(count)), np.ones(count)
@@ -213,6 +218,7 @@ def test_predictions_are_moments_of_the_predictive_distribution(
         expected_mean = {
             "real": p @ points.y,
             "counts": p @ points.y,
+            "positive": p @ points.y,
             "binary": p[-1],
             "classes": p,
         }[likelihood.support]
