@@ -11,12 +11,14 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svgpbench.posterior import Posterior, fit
 from svgpbench.posterior.fit import Named
+from svgpbench.posterior.given import frame_of, refuse_masked
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,12 +53,13 @@ class _SVGP(BaseEstimator):
         self.jitter = jitter
         self.random_state = random_state
 
-    def _train(self, X: Floats, y: npt.NDArray[Any], likelihood: Named) -> None:
-        inducing = self.inducing
+    def _train(self, X: npt.ArrayLike, rows: Floats, y: Any, likelihood: Named) -> None:
+        """Train on validated rows, whose columns have the names of X if it is a frame."""
+        inducing, frame = self.inducing, frame_of(X)
         if isinstance(inducing, int | np.integer):
-            inducing = min(int(inducing), len(np.unique(X, axis=0)))
+            inducing = min(int(inducing), len(np.unique(rows, axis=0)))
         self.posterior_ = fit(
-            X,
+            rows if frame is None else pd.DataFrame(rows, columns=frame.columns),
             y,
             method=self.method,
             likelihood=self.likelihood or likelihood,
@@ -72,6 +75,7 @@ class _SVGP(BaseEstimator):
 
     def _inputs(self, X: npt.ArrayLike) -> Floats:
         check_is_fitted(self)
+        refuse_masked(X, "X")
         rows: Floats = validate_data(self, X, reset=False, dtype=np.float64)
         return rows
 
@@ -92,8 +96,9 @@ class SVGPRegressor(RegressorMixin, _SVGP):
         random_state: seed of the initial values and the minibatches.
 
     Attributes:
-        posterior_: the `Posterior` of the last fit.
+        posterior_: the `Posterior` of the last fit; its inputs are named as the columns of a frame.
         n_features_in_: number D of inputs.
+        feature_names_in_: names of the inputs, if X was a frame whose columns are named by text.
 
     Examples:
         >>> import numpy as np
@@ -110,10 +115,12 @@ class SVGPRegressor(RegressorMixin, _SVGP):
 
         Raises `ValueError` (`UserError`) if the model cannot be trained or the training fails.
         """
+        refuse_masked(X, "X")
+        refuse_masked(y, "y")
         rows, targets = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
         )
-        self._train(rows, np.asarray(targets, dtype=np.float64), "gaussian")
+        self._train(X, rows, np.asarray(targets, dtype=np.float64), "gaussian")
         return self
 
     def predict(self, X: npt.ArrayLike, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
@@ -141,9 +148,10 @@ class SVGPClassifier(ClassifierMixin, _SVGP):
     parameters are those of `SVGPRegressor`.
 
     Attributes:
-        posterior_: the `Posterior` of the last fit.
+        posterior_: the `Posterior` of the last fit; its inputs are named as the columns of a frame.
         classes_: the labels, sorted.
         n_features_in_: number D of inputs.
+        feature_names_in_: names of the inputs, if X was a frame whose columns are named by text.
     """
 
     classes_: npt.NDArray[Any]
@@ -154,20 +162,25 @@ class SVGPClassifier(ClassifierMixin, _SVGP):
         Raises `ValueError` (`UserError`) for fewer than two classes, if the model cannot be trained, or if
         the training fails.
         """
+        refuse_masked(X, "X")
+        refuse_masked(y, "y")
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(labels)
-        self.classes_, numbers = np.unique(labels, return_inverse=True)
+        self.classes_ = np.unique(labels)
         if len(self.classes_) < 2:
             raise ValueError(f"y holds 1 class, {self.classes_[0]!r}; give two classes or more")
-        self._train(rows, numbers, "bernoulli-probit" if len(self.classes_) == 2 else "softmax")
+        given = y if isinstance(y, pd.Series | pd.api.extensions.ExtensionArray) else labels
+        two = len(self.classes_) == 2
+        self._train(X, rows, given, "bernoulli-probit" if two else "softmax")
         return self
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Return the probability of each class at X [t, D], as [t, number of classes]."""
         rows = self._inputs(X)
         predicted = self.posterior_.predict(rows)
-        columns = [f"p({number})" for number in range(len(self.classes_))]
-        p: Floats = predicted[columns].to_numpy()
+        # the posterior's classes may be in another order, such as that of a categorical's
+        numbers = self.posterior_.classes.numbers(self.classes_, len(self.classes_)).astype(int)
+        p: Floats = predicted.iloc[:, 1 + numbers].to_numpy()
         return p
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:

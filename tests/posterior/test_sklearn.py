@@ -67,3 +67,25 @@ def test_a_deviation_that_does_not_exist_is_refused() -> None:
     model = SVGPRegressor(likelihood="student-t", inducing=5, training=QUICK).fit(X, y)
     with pytest.raises(ValueError, match="'student-t' has no Gaussian p\\(y\\)"):
         model.predict(X, return_std=True)
+
+
+def test_the_posterior_has_the_names_of_the_frame() -> None:
+    X, y = regression()
+    model = SVGPRegressor(inducing=6, training=QUICK).fit(X, y)
+    assert model.feature_names_in_.tolist() == ["left", "right"]
+    assert model.posterior_.facts.features == ("left", "right")
+    assert {"left", "right"} <= {*model.posterior_.hyperparameters()["input"]}
+    turned = model.posterior_.predict(X[["right", "left"]])["mean"].to_numpy()
+    assert turned == pytest.approx(model.predict(X), rel=1e-12)
+    assert model.posterior_.plot(along="right").axes[0].get_xlabel() == "right"
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(X[["right", "left"]])  # scikit-learn's rule
+    numbered = SVGPRegressor(inducing=6, training=QUICK).fit(X.set_axis([3, 5], axis=1), y)
+    assert not hasattr(numbered, "feature_names_in_")
+    assert numbered.posterior_.facts.features == ("3", "5")
+    assert SVGPRegressor(inducing=6, training=QUICK).fit(
+        X.to_numpy(), y
+    ).posterior_.facts.features == (
+        "x1",
+        "x2",
+    )

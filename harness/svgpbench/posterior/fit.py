@@ -12,6 +12,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,10 +27,12 @@ from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.identity import OtherCode, code_of
 from svgpbench.experiments.validation import check_cells
 from svgpbench.likelihoods import build_likelihood
+from svgpbench.likelihoods.likelihood import Likelihood
 from svgpbench.plugins import forget_changed
 from svgpbench.posterior.cell import posterior_path
 from svgpbench.posterior.given import finite, table_of, vector
 from svgpbench.posterior.kept import load_posterior
+from svgpbench.posterior.labels import Classes, classes_of, listed
 from svgpbench.posterior.posterior import Posterior
 from svgpbench.posterior.progress import iterations_shown
 from svgpbench.results.unsettled import LONGER
@@ -102,8 +105,9 @@ def fit(
     """
     forget_changed()
     likelihood_table = NEW_MODEL_DEFAULTS["likelihood"] | _named(likelihood)
-    support = build_likelihood(_checked(LikelihoodConfig, likelihood_table)).support
-    table, target = _table(X, y, labelled=support in TASKS)
+    model_of_y = build_likelihood(_checked(LikelihoodConfig, likelihood_table))
+    support = model_of_y.support
+    table, target, classes = _table(X, y, model_of_y)
     name, _, mode = backend.partition(":")
     if not isinstance(inducing, Mapping):
         if isinstance(inducing, bool) or not isinstance(inducing, int | np.integer):
@@ -141,30 +145,34 @@ def fit(
                 posterior = _trained(config, timeout)
         except UserError as error:  # the caller does not know our temporary file
             raise UserError(str(error).replace(f"{path}: ", "")) from error
+    facts: dict[str, Any] = {"features": tuple(column for column in table if column != target)}
+    if classes is not None:  # the worker had their numbers
+        facts |= {"classes": classes, "class_labels": classes.names}
+    posterior = replace(posterior, facts=posterior.facts.model_copy(update=facts))
     if posterior.unsettled:
         warnings.warn(f"{posterior.unsettled}; {LONGER}", UnsettledWarning, stacklevel=2)
-    for text in _findings(table, target, support in TASKS):
+    for text in _findings(table, target, classes):
         warnings.warn(text, DataWarning, stacklevel=2)
     return posterior
 
 
-def _findings(table: pd.DataFrame, target: str, labelled: bool) -> Iterator[str]:
+def _findings(table: pd.DataFrame, target: str, classes: Classes | None) -> Iterator[str]:
     """Yield what an audit finds in the inputs and the target of a table that a model should not rest on."""
-    inputs = table.drop(columns=target)
-    codes, labels = pd.factorize(table[target])
+    inputs, y = table.drop(columns=target), table[target].to_numpy(np.float64)
+    names = () if classes is None else classes.names
     dataset = Dataset(
         name="table",
-        task="multiclass" if labelled and len(labels) > 1 else "regression",
+        task="multiclass" if names else "regression",
         X=inputs.to_numpy(np.float64),
-        y=np.asarray(codes if labelled else table[target], np.float64),
+        y=y,
         feature_names=tuple(map(str, inputs)),
         target_name=target,
         source="",
-        class_labels=tuple(map(str, labels)) if labelled and len(labels) > 1 else None,
+        class_labels=names or None,
     )
-    classes = dict(zip(dataset.class_labels or (), np.bincount(codes).tolist(), strict=False))
+    counts = dict(zip(names, np.bincount(y.astype(int)).tolist(), strict=True)) if names else {}
     yield from (f"{flag.text}: leave it out" for flag in row_numbers(dataset) if flag.leak)
-    yield from (flag.text for flag in hard_target(dataset.y, classes))
+    yield from (flag.text for flag in hard_target(dataset.y, counts))
 
 
 def _trained(config: CellConfig, timeout: float | None) -> Posterior:
@@ -220,17 +228,23 @@ def _named(value: Named) -> dict[str, Any]:
 
 
 def _table(
-    X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayLike, *, labelled: bool
-) -> tuple[pd.DataFrame, str]:
-    """Return one table of inputs and target, and the name of the target column."""
-    table = table_of(X)
-    values = vector(y, len(table))
-    if (missing := np.flatnonzero(pd.isna(values))).size:
-        raise UserError(f"y[{missing[0]}] is missing; fill in or remove that row")
+    X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayLike, likelihood: Likelihood
+) -> tuple[pd.DataFrame, str, Classes | None]:
+    """Return one table of inputs and target, the name of the target column, and the classes of labels."""
+    table, classes = table_of(X), None
+    if likelihood.support in TASKS:
+        classes, values = classes_of(y, len(table))
+        if likelihood.support == "binary" and len(classes.labels) > 2:
+            raise UserError(
+                f"y holds {len(classes.labels)} classes ({listed(classes.names)}), and likelihood "
+                f"{likelihood.name!r} takes two; choose other targets, or likelihood 'softmax'"
+            )
+    else:
+        values = finite(vector(y, len(table)), "y")
     target = str(getattr(y, "name", None) or "y")
     while target in table:
         target += "_"
-    return table.assign(**{target: values if labelled else finite(values, "y")}), target
+    return table.assign(**{target: values}), target, classes
 
 
 def _checked(model: Any, values: Mapping[str, Any]) -> Any:

@@ -14,6 +14,7 @@ import pandas as pd
 from svgpbench.errors import DataWarning, UnsettledWarning, UserError
 from svgpbench.posterior.evidence_bounds import evidence_bounds
 from svgpbench.posterior.fit import Named, fit
+from svgpbench.posterior.given import table_of
 
 COUNTS: Final = (10, 20, 50, 100, 200)
 
@@ -56,7 +57,7 @@ def compare_inducing_counts(
     Raises:
         UserError: as `fit`, and if no count is left.
     """
-    n = len(np.asarray(y))
+    n = len(table_of(X))
     tried = sorted({count for count in counts if count <= n})
     if not tried:
         raise UserError(f"no count of inducing points is at most the {n} rows of the table")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from svgpbench.config import KernelConfig, LikelihoodConfig, MethodConfig, Strict
 from svgpbench.errors import UserError
@@ -23,7 +23,8 @@ from svgpbench.numerics.streams import Stream
 from svgpbench.ops import Ops, Tree
 from svgpbench.plugins import load_backend
 from svgpbench.posterior import display
-from svgpbench.posterior.given import columns, finite, vector
+from svgpbench.posterior.given import columns, finite, frame_of, vector
+from svgpbench.posterior.labels import Classes, classes_of_names
 from svgpbench.training.batches import EVALUATION_ROWS
 from svgpbench.training.blocks import factor_at, prior_at
 from svgpbench.training.trace_point import scores
@@ -47,11 +48,18 @@ class TrainingFacts(Strict):
     seed: int  # of the draws, if the likelihood samples
     n: int  # training rows
     features: tuple[str, ...]  # the D inputs, in their order
-    class_labels: tuple[str, ...] | None = None  # class 0 first; None for regression
+    class_labels: tuple[str, ...] | None = None  # their names, class 0 first; None for regression
+    classes: Classes | None = None  # the labels as they were given, if `fit` was given them
     y_mean: float = 0.0
     y_scale: float = 1.0
     minibatches: bool = False  # whether the training took them
     trace: dict[str, list[Number]] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.classes is not None and self.classes.names != self.class_labels:
+            raise ValueError("classes and class_labels do not agree")
+        return self
 
 
 class Inducing(NamedTuple):
@@ -82,6 +90,11 @@ class Posterior:
     def method(self) -> AnyMethod:
         """Method of the state."""
         return build_method(self.facts.method.name, self.facts.method.options)
+
+    @property
+    def classes(self) -> Classes:
+        """Labels of the classes; those of another library or an old file are their names."""
+        return self.facts.classes or classes_of_names(self.facts.class_labels or ())
 
     @property
     def trace(self) -> pd.DataFrame:
@@ -160,19 +173,21 @@ class Posterior:
         """Return predictions of y at inputs X [t, D], one row per input, in the units of y.
 
         Regression returns `mean` and, if p(y) is Gaussian, `variance`. Classification returns the predicted
-        `label` and one probability per class, `p(LABEL)`. Raises `UserError` as `latent` does.
+        `label`, as `fit` was given it, and one probability per class, `p(LABEL)`. Raises `UserError` as
+        `latent` does.
         """
         _, (_, guess, variance) = self._predicted(X, None)
-        facts, rows = self.facts, X.index if isinstance(X, pd.DataFrame) else None
+        facts, frame = self.facts, frame_of(X)
+        rows = None if frame is None else frame.index
         if facts.class_labels is None:
             columns = {"mean": facts.y_mean + facts.y_scale * guess}
             if not isinstance(variance, tuple):
                 columns["variance"] = facts.y_scale**2 * variance
             return pd.DataFrame(columns, index=rows)
         p = guess if guess.ndim == 2 else np.stack([1.0 - guess, guess])
-        labels = np.asarray(facts.class_labels)
-        shown = {f"p({label})": row for label, row in zip(labels, p, strict=True)}
-        return pd.DataFrame({"label": labels[np.argmax(p, axis=0)]} | shown, index=rows)
+        label = self.classes.column(np.argmax(p, axis=0), rows)
+        shown = {f"p({name})": row for name, row in zip(facts.class_labels, p, strict=True)}
+        return pd.DataFrame({"label": label} | shown, index=rows)
 
     def score(self, X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayLike) -> dict[str, float]:
         """Return the metrics of predictions at X [t, D] against y [t], by their names in tables.
@@ -225,20 +240,9 @@ class Posterior:
 
     def standardised_targets(self, y: npt.ArrayLike, n: int) -> Floats:
         """Return targets y [n] in the units of the model, or class numbers; raises `UserError`."""
-        facts, values = self.facts, vector(y, n)
-        if facts.class_labels is None:
-            return (finite(values, "y") - facts.y_mean) / facts.y_scale
-        numbers = {label: float(index) for index, label in enumerate(facts.class_labels)}
-        for value in map(_written, values):
-            if value not in numbers:
-                raise UserError(f"y holds {value!r}, which is none of {', '.join(numbers)}")
-        return np.array([numbers[_written(value)] for value in values])
-
-
-def _written(value: Any) -> str:
-    """Return a label as text, with whole numbers without a decimal point."""
-    plain = value.item() if isinstance(value, np.generic) else value
-    return str(int(plain)) if isinstance(plain, float) and plain.is_integer() else str(plain)
+        if self.facts.class_labels is not None:
+            return self.classes.numbers(y, n)
+        return (finite(vector(y, n), "y") - self.facts.y_mean) / self.facts.y_scale
 
 
 def _columns(X: npt.ArrayLike | pd.DataFrame, features: Sequence[str]) -> Floats:
@@ -246,8 +250,8 @@ def _columns(X: npt.ArrayLike | pd.DataFrame, features: Sequence[str]) -> Floats
 
     Raises `UserError` for a missing column, another shape, or a value that is not finite.
     """
-    if isinstance(X, pd.DataFrame):
-        by_name = columns(X)
+    if (frame := frame_of(X)) is not None:
+        by_name = columns(frame)
         for name in features:
             if name not in by_name:
                 raise UserError(f"X has no column {name!r}, which the posterior was trained on")
