@@ -145,7 +145,7 @@ def test_what_cannot_be_combined_is_one_line(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli-logit"])
+@pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli-logit", "student-t"])
 @pytest.mark.parametrize(
     ("family", "gamma_step"),
     [*itertools.product(["orth"], ["scaled", "natural", "newton"]), ("hybrid", "newton")],
@@ -153,11 +153,16 @@ def test_what_cannot_be_combined_is_one_line(
 def test_a_step_of_gamma_solves_the_dense_curvature(
     family: str, gamma_step: str, likelihood: str
 ) -> None:
-    """By D_γ, its diagonal, or D_γ + s K_⊥ᵀ diag(β) K_⊥, with the β of the marginals after the step on β."""
+    """By D_γ, its diagonal, or D_γ + s K_⊥ᵀ diag(β⁺) K_⊥, at the marginals after the step on β."""
     method = FAMILIES[family](coupled="q-svgp natgrad", gamma_step=gamma_step)
     at, state, rate = at_first_batch(NUMPY, method, likelihood), some_state(NUMPY), 0.3
     moved = method.e_step(NUMPY, at.f, at.data, state, np.float64(rate))
-    before = moved._replace(a=state.a)
+    coupled = method.part.e_step(
+        NUMPY, *method.coupled_inputs(NUMPY, at.f, at.data, state.a), state.coupled, rate
+    )
+    before = state._replace(coupled=coupled)
+    for found, expected in zip(leaves(moved.coupled), leaves(coupled), strict=True):
+        np.testing.assert_array_equal(found, expected)
     theta = PROBLEM.theta(build_model(likelihood, "matern52"), "decoupled")
     X, (gamma, beta) = PROBLEM.X[PROBLEM.batches[0]], theta.inducing
 
@@ -173,6 +178,8 @@ def test_a_step_of_gamma_solves_the_dense_curvature(
     mu = before.a @ K_x + q.mean @ W
     v = np.diag(k(X, X)) - np.sum(W**2, axis=0) + np.sum((q.chol[0].T @ W) ** 2, axis=0)
     _, weights = at.data.likelihood.gradients(NUMPY, at.data.y, mu, v[None])
+    assert np.any(weights < 0.0) == (likelihood == "student-t")
+    weights = np.maximum(weights, 0.0)
     curvature = {
         "scaled": np.diag(np.diag(D)),
         "natural": D,
