@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -44,12 +46,15 @@ os.environ.update(
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.pop("COLUMNS", None)  # of the terminal of whoever runs the tests
 
+import psutil
 import pytest
 from listed_skips import SkipsAreListed, read_listed
 
 from svgpbench.ops import Ops
 from svgpbench.plugins import framework_missing, load_backend
-from svgpbench.runs.memory_mappings import near_mapping_limit
+from svgpbench.runs.cores import usable_cores
+from svgpbench.training.chunked import compile_passes
+from svgpbench.training.steps import compile_steps
 
 BACKENDS = ("numpy", "jax", "torch", "tensorflow")
 
@@ -106,12 +111,37 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkipsAreListed(listed), "skips are listed")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def programs_are_let_go() -> Iterator[None]:
-    """Of the programs that a process may hold XLA's are dropped between modules, where they are many."""
-    yield
-    if "jax" in sys.modules and near_mapping_limit(os.getpid(), 0):
-        sys.modules["jax"].clear_caches()
+MEMORY = 2 * 2**30
+"""Bytes of a process of the tests at most; all frameworks take half of them before any test."""
+
+FULL = 3 * 2**29
+"""Bytes from which on compiled programs are dropped. No test takes more than the rest."""
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Return a worker for each core, and no more than memory holds."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None  # pytest-xdist reads it
+    return max(1, min(len(usable_cores()), psutil.virtual_memory().available // MEMORY))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """Drop compiled programs after a test where the process is full of them.
+
+    JAX holds a megabyte for each operation that it compiled alone, whoever still needs it.
+    """
+    result = yield
+    jax = sys.modules.get("jax")
+    if jax is not None and psutil.Process().memory_info().rss > FULL:
+        for compiled in (compile_steps, compile_passes):
+            compiled.cache_clear()
+        jax.clear_caches()
+        gc.collect()
+        if sys.platform == "linux":
+            ctypes.CDLL("libc.so.6").malloc_trim(0)  # what is free goes back to the system
+    return result
 
 
 @pytest.fixture(scope="session", params=BACKENDS)

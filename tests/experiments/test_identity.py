@@ -146,6 +146,8 @@ CELLS = {
 }
 
 
+# the values are of any type
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 @pytest.mark.parametrize("name", CELLS)
 def test_every_field_that_determines_numbers_moves_the_id(name: str) -> None:
     cell = whole(CELLS[name])

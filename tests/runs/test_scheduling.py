@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,11 +13,13 @@ from fake_cells import make_config
 
 from svgpbench.errors import UserError
 from svgpbench.experiments.identity import CellIdentity
+from svgpbench.results.cell_locks import FileLocks
 from svgpbench.results.records import Record
 from svgpbench.results.store import records_in
 from svgpbench.runs.cores import cpu_quota, job_cores, usable_cores
 from svgpbench.runs.events import Event, Finished, Planned, Started, Summary
 from svgpbench.runs.queue import CellQueue, PlannedCell
+from svgpbench.runs.scheduler import Scheduler
 
 Run = Callable[..., Summary]
 
@@ -122,6 +125,21 @@ def test_jobs_keep_their_kind_and_spread_over_kinds() -> None:
     taken = [cell_queue.take(job) for job in (0, 1, 0, 1, 1, 0)]
     ids = [planned.cell_id if planned else None for planned in taken]
     assert ids == ["torch0", "jax0", "torch1", "jax1", "torch2", None]
+
+
+def test_a_cell_that_another_run_let_go_of_is_put_back_for_any_job(tmp_path: Path) -> None:
+    """A lock that this run kept on it would leave it to nobody."""
+    planned = PlannedCell(CellIdentity("one", "", make_config("finish"), 1))
+    cells, locks = CellQueue([planned]), FileLocks.in_folder(tmp_path)
+    scheduler = Scheduler(tmp_path, 1.0, locks, {}, total=1)
+    scheduler._locked_by_others.append(cells.take(0))
+    scheduler._requeue_unlocked(cells, queue.Queue())
+    assert cells.take(1) == planned
+    assert locks.acquire(planned.cell_id)
+    scheduler._locked_by_others.append(planned)  # somebody holds it still
+    scheduler._requeue_unlocked(cells, queue.Queue())
+    assert not cells.waiting()
+    locks.close()
 
 
 def test_a_broken_record_stops_a_resumed_run_before_it_starts(run: Run, tmp_path: Path) -> None:

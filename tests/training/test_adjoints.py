@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -32,6 +33,11 @@ CASES = [
 ]
 
 
+def as_one_program(ops: Ops, f: Callable[..., Any]) -> Callable[..., Any]:
+    """JAX compiles each operation alone otherwise, and holds a megabyte for each."""
+    return ops.jit(f) if ops.name == "jax" else f
+
+
 class AtHeld(NamedTuple):
     """An M-step's arguments: q after two E-steps, θ elsewhere, so that no gradient vanishes."""
 
@@ -43,10 +49,10 @@ class AtHeld(NamedTuple):
 
     def gradients(self) -> tuple[Theta, Theta]:
         """By autodiff and by the method's own."""
-        arguments = self[1:]
+        arguments, ops = self[1:], self.m_step.ops
         (value, autodiff), (again, own) = (
-            self.m_step.by_autodiff(*arguments),
-            self.m_step.value_and_gradient(*arguments),
+            as_one_program(ops, self.m_step.by_autodiff)(*arguments),
+            as_one_program(ops, self.m_step.value_and_gradient)(*arguments),
         )
         assert difference(np.asarray(again), np.asarray(value)) < 1e-14
         return Theta(*autodiff), Theta(*own)
@@ -71,14 +77,18 @@ def at_held(
     y = PROBLEM.targets(model.likelihood.support)
     batch = Batch(*map(ops.asarray, (PROBLEM.X[rows], y[rows], rows)))
     batch = batch._replace(**PROBLEM.random_inputs(ops, model, method, rows))
-    at, scale = constrain(ops, raw), ops.asarray(np.float64(SCALE))
-    p = prior_at(ops, model, method, at)
-    f, data = factor_at(ops, model, method, at, p, batch.X), data_term(model, at, batch, scale)
-    rate = ops.asarray(np.float64(0.02 if method.first_order else 0.5))
-    state = method.initial_state(ops, p, model.latents, len(rows))
-    for _ in range(2):
-        state = method.e_step(ops, f, data, state, rate)
-    invariant = method.invariant(ops, p, data.likelihood, state)
+    scale, rate = (ops.asarray(np.float64(x)) for x in (SCALE, 0.02 if method.first_order else 0.5))
+
+    def held(raw: Theta, batch: Batch, scale: Array, rate: Array) -> Tree:
+        at = constrain(ops, raw)
+        p = prior_at(ops, model, method, at)
+        f, data = factor_at(ops, model, method, at, p, batch.X), data_term(model, at, batch, scale)
+        state = method.initial_state(ops, p, model.latents, len(rows))
+        for _ in range(2):
+            state = method.e_step(ops, f, data, state, rate)
+        return method.invariant(ops, p, data.likelihood, state)
+
+    invariant = as_one_program(ops, held)(raw, batch, scale, rate)
     return AtHeld(MStep(ops, model, method, LEARN), moved, invariant, batch, scale)
 
 
