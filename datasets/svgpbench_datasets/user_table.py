@@ -135,7 +135,7 @@ def load_user_table(
     if header is None and layout.header and any(map(is_numeral, columns.features)):
         notes += (
             f"{file}: line {layout.skip_lines + 1} is read as names of columns, although some are "
-            "numbers; say `header = false` if it is data",
+            "numbers; say `header = false` (--no-header) if it is data",
         )
     return Dataset(
         name=file.stem if name is None else name,
@@ -223,9 +223,9 @@ def _content(file: Path) -> Iterator[tuple[str, IO[bytes]]]:
                 why = f"is no .zip archive that can be read ({error})"
                 raise DataError(f"{file} {why}") from None
             if len(names) != 1:
-                few = f" ({join_names(map(repr, names), 5)})" * bool(names)
-                why = f"holds {len(names)} files{few}; a .zip of a table holds one"
-                raise DataError(f"{file} {why}" + "; unpack it and name the table" * bool(names))
+                why = f"{file} holds {len(names)} files; a .zip of a table holds one"
+                few = f": unpack it and name one of {join_names(map(repr, names), 5)}"
+                raise DataError(why + few * bool(names))
             member = names[0]
         bound = max(_AT_LEAST, _MOST_TIMES * file.stat().st_size)
         with content(file, member, bound) as plain:

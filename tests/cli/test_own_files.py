@@ -218,3 +218,29 @@ def test_a_zip_holds_one_file_and_a_bomb_is_no_table(
     (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"x,y\n" + b"1,2\n" * 400_000))
     refused = cli("data", "show", "bomb.csv.gz", "--target", "y")
     assert "bomb.csv.gz cannot be read: it is more than" in refused.err
+
+
+def test_a_file_without_a_header_is_said_to_have_none(cli: Cli, tmp_path: Path) -> None:
+    rows = [f"{i}.5,{i % 3},{'first' if i == 0 else 'later'}" for i in range(12)]
+    (tmp_path / "rows.data").write_text("\n".join(rows))
+    asked = ("rows.data", "--task", "classification", "--json")
+    seen = cli("data", "show", *asked, "--target", "x3")
+    assert (seen.code, "say `header = false` (--no-header)" in seen.err) == (2, True)
+    shown = json.loads(cli("data", "show", *asked, "--target", "x3", "--no-header").out)
+    assert (shown["rows"], shown["classes"]) == (12, {"first": 1, "later": 11})
+    assert shown["read_as"] == "text separated by commas, no names: x1, x2, ..."
+    registered = cli("data", "show", "boston", "--no-header")
+    assert (registered.code, "--no-header goes with numbers of a file" in registered.err) == (
+        2,
+        True,
+    )
+
+
+def test_what_a_reader_decided_is_shown(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "Unnamed: 0,x,y\n" + "".join(f"{i},{i % 5},{i % 3}\n" for i in range(30))
+    )
+    shown = cli("data", "show", "t.csv", "--target", "y")
+    assert "'Unnamed: 0' left out" in " ".join(shown.out.split())
+    (tmp_path / "u.txt").write_text("# x y\n" + "".join(f"{i % 7} {i % 3}\n" for i in range(30)))
+    assert "names in a comment above the rows" in cli("data", "show", "u.txt", "--target", "y").out

@@ -406,7 +406,7 @@ def test_a_name_with_a_control_character_is_refused_where_it_stands(tmp_path: Pa
     ("options", "message"),
     [
         ({"groups": "clinic"}, "no column 'clinic' for the groups; did you mean 'Clinic'"),
-        ({"outputs": ["z"]}, "no column 'z' for the output"),
+        ({"outputs": ["z"]}, "no column 'z' for the target"),
         (
             {"groups": "Clinic", "features": ["Clinic"]},
             "column of groups 'Clinic' is among the fea",

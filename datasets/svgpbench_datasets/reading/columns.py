@@ -166,7 +166,7 @@ def choose_features(
     """
     _check_names(names, where, {target, *outputs, groups}, all_read=features is None)
     listing = f"(columns: {join_names(map(repr, names), 12)})"
-    roles = {**dict.fromkeys(outputs, "output"), target: "target"}
+    roles = dict.fromkeys([target, *outputs], "target")
     if groups is not None:
         roles.setdefault(groups, "column of groups")
     for name, role in roles.items():
@@ -175,7 +175,7 @@ def choose_features(
             if list(names) == [f"x{number}" for number in range(1, len(names) + 1)]:
                 hint = f"; a table without names has columns x1 to x{len(names)}"
             elif any(map(is_numeral, names)):
-                hint += "; if the first line is data, say `header = false`"
+                hint += "; if the first line is data, say `header = false` (--no-header)"
             what = "the groups" if role == "column of groups" else f"the {role}"
             raise DataError(f"{where}: no column {name!r} for {what}{hint} {listing}")
     inputs = features if features is not None else [x for x in names if x not in roles]

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from svgpbench import __version__
-from svgpbench.cli.data.audit import TableTask, Task
+from svgpbench.cli.data.audit import NoHeader, TableTask, Task
 from svgpbench.cli.one_data_set import USUAL_LIKELIHOODS, one_data_set
 from svgpbench.cli.options import (
     AsJson,
@@ -51,6 +51,7 @@ def advise_command(
         ),
     ] = None,
     task: TableTask = None,
+    no_header: NoHeader = False,
     n: Annotated[
         int | None, typer.Option("--n", min=1, help="Number of training rows, without a data set.")
     ] = None,
@@ -115,7 +116,7 @@ def advise_command(
     kind = task
     tables: list[DataConfig] = []
     if data is not None:
-        config = one_data_set(data, target or (), task)
+        config = one_data_set(data, target or (), task, no_header=no_header)
         kind, n, D = _sizes(config)
         tables += [config] if config.path is not None else []
     likelihoods: tuple[str, ...] = (likelihood,) if likelihood else ()

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from svgpbench.cli.data.audit import TableTask, Task
+from svgpbench.cli.data.audit import NoHeader, TableTask, Task
 from svgpbench.cli.one_data_set import USUAL_LIKELIHOODS, one_data_set
 from svgpbench.cli.options import AsJson, KernelName
 from svgpbench.cli.printing import print_json, show
@@ -34,6 +34,7 @@ def inducing_command(
         ),
     ] = None,
     task: TableTask = None,
+    no_header: NoHeader = False,
     count: Annotated[
         list[int] | None,
         typer.Option(
@@ -58,7 +59,7 @@ def inducing_command(
     """Fit all rows with more and more inducing points, and say how many are enough."""
     if out:
         check_figure_path(out)
-    config = one_data_set(data, [target] if target else [], task)
+    config = one_data_set(data, [target] if target else [], task, no_header=no_header)
     rows = load_data(config)
     X = pd.DataFrame(rows.X, columns=list(rows.feature_names))
     settings: dict[str, Any] = {

@@ -18,13 +18,21 @@ USUAL_LIKELIHOODS = {
 """Usual likelihoods of each task; the first is the default."""
 
 
-def one_data_set(name: str, targets: Sequence[str], task: Task | None) -> DataConfig:
+def one_data_set(
+    name: str, targets: Sequence[str], task: Task | None, *, no_header: bool = False
+) -> DataConfig:
     """Return the configuration of a data set. Raises `UserError` for options that do not fit it."""
     if is_table_file(name):
         if len(targets) != 1:
             raise UserError(f"{name}: give one --target, the column to predict")
         kind = task or Task.regression
-        return DataConfig(name=Path(name).stem, path=name, target=targets[0], task=kind.value)
-    if targets or task:
+        return DataConfig(
+            name=Path(name).stem,
+            path=name,
+            target=targets[0],
+            task=kind.value,
+            header=False if no_header else None,
+        )
+    if targets or task or no_header:
         raise UserError(f"{name} is a data set of a registry, which says its target and its task")
     return DataConfig(name=name)

@@ -48,6 +48,13 @@ Arrays: TypeAlias = Annotated[
 TableTask: TypeAlias = Annotated[
     Task | None, typer.Option("--task", help="Task of a file of your own; regression by default.")
 ]
+NoHeader: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--no-header",
+        help="The first line of a file of your own is data: columns are x1, x2, …; detected by default.",
+    ),
+]
 
 
 def show_command(
@@ -67,10 +74,11 @@ def show_command(
     target: Targets = None,
     task: TableTask = None,
     array: Arrays = None,
+    no_header: NoHeader = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what is declared of a data set and what is counted in it."""
-    options = TableOptions(target or (), task, array or ())
+    options = TableOptions(target or (), task, array or (), no_header)
     content: list[dict[str, Any]]
     if declared:
         entry = _declared_entry(name, options)
@@ -80,7 +88,7 @@ def show_command(
         audits = list(_audits(name, options))
         content, cards = [x.to_json() for x in audits], [card(x) for x in audits]
     if is_table_file(name):
-        read_as = layout_in_words(layout_of(Path(name), options.arrays))
+        read_as = layout_in_words(layout_of(Path(name), options.arrays, options.header))
         content = [{**facts, "read_as": read_as} for facts in content]
         cards = [chain([("read as", read_as)], lines) for lines in cards]
     if as_json:
@@ -102,10 +110,11 @@ def audit_command(
     target: Targets = None,
     task: TableTask = None,
     array: Arrays = None,
+    no_header: NoHeader = False,
     as_json: AsJson = False,
 ) -> None:
     """Look for leaks and oddities in the numbers of data sets."""
-    options = TableOptions(target or (), task, array or ())
+    options = TableOptions(target or (), task, array or (), no_header)
     audits: list[Audit] = []
     for name in names or _names_at_hand():
         tell(f"auditing {name}")
@@ -122,6 +131,12 @@ class TableOptions(NamedTuple):
     targets: Sequence[str]
     task: Task | None
     arrays: Sequence[str]
+    no_header: bool
+
+    @property
+    def header(self) -> bool | None:
+        """Whether a line names the columns; None to detect it."""
+        return False if self.no_header else None
 
 
 def _declared_entry(name: str, options: TableOptions) -> DatasetEntry:
@@ -136,7 +151,9 @@ def _declared_entry(name: str, options: TableOptions) -> DatasetEntry:
 
 def _check_registered(name: str, options: TableOptions) -> None:
     """Raise `UserError` if an option of table files is given for a registered name or a folder."""
-    for option, value in zip(("--target", "--task", "--array"), options, strict=True):
+    for option, value in zip(
+        ("--target", "--task", "--array", "--no-header"), options, strict=True
+    ):
         if value and Path(name).is_dir():
             raise UserError(f"{name} is a folder; name a file in it, such as a .csv")
         if value:
@@ -175,6 +192,7 @@ def _user_tables(file: str, options: TableOptions) -> Iterator[Dataset]:
             name=Path(file).name + f"@{target}" * (len(targets) > 1),
             outputs=targets,
             arrays=options.arrays,
+            header=options.header,
         )
 
 
