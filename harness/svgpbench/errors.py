@@ -31,6 +31,10 @@ class DataWarning(UserWarning):
     """An input that numbers the rows, or a target for which scores say little."""
 
 
+class RecordsWarning(UserWarning):
+    """Lines of benchmark records that do not count: they are damaged, or other code made them."""
+
+
 class NoAutodiffError(UserError):
     """Error of `value_and_grad` on a backend without autodiff."""
 

@@ -25,10 +25,12 @@ from svgpbench.checks.evaluate import Arrays
 from svgpbench.checks.identities import IDENTITIES
 from svgpbench.checks.matrix import FLOAT64, GROUPS, bound, compare, difference
 from svgpbench.config import BackendConfig
+from svgpbench.experiments import rounding_model
 from svgpbench.kernels.kernels import Kernel, KernelParameters
 from svgpbench.methods.collapsed import SGPR
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
+from svgpbench.runs import verification
 
 CASE = MatrixCase("t-svgp tied-projected", "bernoulli-logit", "matern52")
 
@@ -49,7 +51,9 @@ def test_no_tolerance_is_looser_than_stated() -> None:
         n: 1e-10 if n in strict else 1e-8 for n in range(1, 17)
     }
     assert matrix.SMALLEST_SLOPE == 1e-3
-    assert (rounding.PERTURBATION, rounding.REPLICAS, rounding.MARGIN) == (1e-15, 4, 10.0)
+    model = rounding_model
+    assert (model.PERTURBATION, model.REPLICAS, model.MARGIN) == (1e-15, 4, 10.0)
+    assert len(verification.PERTURBATIONS) == 4 and verification.MARGIN == rounding.MARGIN == 10.0
     assert rounding.FLOOR == 1e-13
     assert rounding.ITERATIONS * rounding.M_STEPS == 300
 

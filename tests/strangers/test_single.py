@@ -13,8 +13,8 @@ from svgpbench.checks import run, run_checks
 from svgpbench.checks.evaluate import Arrays
 from svgpbench.checks.identities import IDENTITIES
 from svgpbench.checks.matrix import bound
-from svgpbench.checks.rounding import REPLICAS
 from svgpbench.checks.run import Share
+from svgpbench.experiments.rounding_model import REPLICAS
 
 
 @pytest.fixture

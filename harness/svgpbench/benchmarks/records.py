@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
+from pydantic import Field
+
 from svgpbench.config import Strict
-from svgpbench.errors import UserError
+from svgpbench.errors import RecordsWarning, UserError
+from svgpbench.experiments.identity import OtherCode, digests_now
 
 Status = Literal[
     "ok",
@@ -55,6 +59,7 @@ class BenchmarkRecord(Strict):
     status: Status
     message: str = ""  # of a failure, in one line
     versions: dict[str, str] | None = None
+    code: dict[str, str] = Field(default_factory=dict)  # of `digests_of`; empty in older records
 
     @property
     def label(self) -> str:
@@ -69,8 +74,6 @@ class BenchmarkRecord(Strict):
     @classmethod
     def from_line(cls, facts: Mapping[str, Any]) -> Self:
         """Return the record of a line. Raises `ValueError` or `KeyError` if it has none of this kind."""
-        if facts.get("kind", cls.kind) != cls.kind:
-            raise ValueError(f"a record of {facts['kind']}")
         measured = {name: facts[name] for name in cls.model_fields if name in facts}
         if "end" in facts:
             measured["status"] = EARLIER_WORDS.get(facts["end"], facts["end"])
@@ -101,16 +104,45 @@ def append(folder: Path, record: BenchmarkRecord) -> None:
         raise UserError(f"cannot write {path}: {error.strerror}") from error
 
 
-def read(folder: Path, kind: type[Record]) -> Iterator[Record]:
-    """Yield the records of a kind in a folder, in the order of the lines of each library's file.
+def read(folder: Path, kind: type[Record]) -> list[Record]:
+    """Return the records of a kind in a folder, in the order of the lines of each library's file.
 
-    A line that is incomplete or no such record is skipped. Raises `UserError` if a file cannot be read.
+    Lines of another kind are skipped. So are lines that are incomplete or damaged, and records that were
+    made by other code of a plugin than it has now; a `RecordsWarning` counts them and says where they are.
+    Raises `UserError` if a file cannot be read.
     """
+    records: list[Record] = []
     for path in sorted(folder.glob("*.jsonl")):
         try:
             text = path.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise UserError(f"cannot read {path}: {error.strerror}") from None
-        for line in text.splitlines():
-            with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                yield kind.from_line(json.loads(line))
+        damaged: list[int] = []
+        others: Counter[str] = Counter()
+        for number, line in enumerate(text.split("\n"), 1):
+            try:
+                if (
+                    not line.strip()
+                    or (facts := json.loads(line)).get("kind", kind.kind) != kind.kind
+                ):
+                    continue
+                record = kind.from_line(facts)
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                damaged.append(number)
+                continue
+            other = OtherCode.between(record.code, digests_now(record.code)).plugins
+            if other:
+                others[other] += 1
+            else:
+                records.append(record)
+        if damaged:
+            where = f"line{'s' * (len(damaged) > 1)} {', '.join(map(str, damaged[:10]))}"
+            more = f" and {len(damaged) - 10} more" * (len(damaged) > 10)
+            _warn(f"{path}: {len(damaged)} damaged records are left out ({where}{more})")
+        for name, count in others.items():
+            _warn(f"{path}: {count} records are left out: made by other code of {name}")
+    return records
+
+
+def _warn(line: str) -> None:
+    warnings.warn(line, RecordsWarning, stacklevel=3)

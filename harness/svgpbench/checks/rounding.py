@@ -14,6 +14,7 @@ import numpy.typing as npt
 from svgpbench.checks.cases import build_model
 from svgpbench.config import TrainingConfig
 from svgpbench.experiments.cell import perturbed
+from svgpbench.experiments.rounding_model import MARGIN, PERTURBATION
 from svgpbench.initialization.inducing_inputs import initial_inducing_inputs
 from svgpbench.kernels import Theta
 from svgpbench.kernels.kernels import KernelParameters
@@ -24,9 +25,6 @@ from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
 from svgpbench_datasets import REGISTRY, k_fold, prepare
 
-PERTURBATION, REPLICAS, MARGIN = 1e-15, 4, 10.0
-"""Perturbation of X, number of replicas, and margin. Growth is exponential, so a lead of a few steps is a
-factor. The margin is the factor between replicas of one backend."""
 FLOOR = 1e-13
 """Differences of a few units in the last place, before any growth."""
 ROWS, INDUCING, ITERATIONS, M_STEPS = 300, 15, 20, 15

@@ -22,9 +22,10 @@ from svgpbench.checks.evaluate import REFERENCE, Arrays
 from svgpbench.checks.identities import IDENTITIES, IdentityResult, statement
 from svgpbench.checks.matrix import compare
 from svgpbench.checks.report import Report
-from svgpbench.checks.rounding import REPLICAS, growth
+from svgpbench.checks.rounding import growth
 from svgpbench.config import BackendConfig
 from svgpbench.errors import UserError
+from svgpbench.experiments.rounding_model import REPLICAS
 from svgpbench.likelihoods import likelihoods
 from svgpbench.plugins import (
     BACKENDS,

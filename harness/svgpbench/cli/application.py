@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import sys
+import warnings
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -13,7 +14,7 @@ from svgpbench import __version__
 from svgpbench.cli.commands import Commands
 from svgpbench.cli.exit_codes import INTERRUPTED, USER_MISTAKE
 from svgpbench.cli.renamed_options import with_new_names
-from svgpbench.errors import UserError
+from svgpbench.errors import RecordsWarning, UserError
 
 app = typer.Typer(
     name="svgpbench",
@@ -56,7 +57,9 @@ def exit_code(arguments: Sequence[str] | None = None) -> int:
     command: Any = typer.main.get_command(app)
     words = with_new_names(sys.argv[1:] if arguments is None else arguments)
     try:
-        return int(command.main(words, prog_name="svgpbench", standalone_mode=False) or 0)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            return int(command.main(words, prog_name="svgpbench", standalone_mode=False) or 0)
     except UserError as error:
         return _refuse(str(error))
     except OSError as error:
@@ -72,6 +75,22 @@ def exit_code(arguments: Sequence[str] | None = None) -> int:
             raise
         command_path = getattr(getattr(error, "ctx", None), "command_path", "") or "svgpbench"
         return _refuse(f"{explain()} (see `{command_path} --help`)")
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning as one line on stderr, without the line of code if it is one for the user."""
+    if issubclass(category, RecordsWarning):
+        print(f"warning: {message}", file=sys.stderr)
+    else:
+        text = warnings.formatwarning(message, category, filename, lineno, line)
+        print(text, end="", file=file or sys.stderr)
 
 
 def _refuse(message: str) -> int:

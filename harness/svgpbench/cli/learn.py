@@ -180,7 +180,8 @@ def _run(
             for _ in range(TRIES):
                 if run in recorded and recorded[run].other_cores <= limits.other_cores:
                     break
-                record = trainer.run(run).model_copy(update={"shared_cores": reserved.note})
+                facts = {"shared_cores": reserved.note, "code": plan.code(run.contestant)}
+                record = trainer.run(run).model_copy(update=facts)
                 append(results, record)
                 tell(f"{run.title}: {_end_in_words(record)}")
                 recorded[run] = least_disturbed(recorded.get(run), record)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from svgpbench import plugins
@@ -62,18 +62,31 @@ def code_of(config: CellConfig) -> dict[str, str]:
     Keys are such as `method t-svgp`; values are those of `svgpbench.plugins.code_of`. A name that is not
     installed has no digest.
     """
-    used = [
-        (METHODS, config.method.name),
-        (LIKELIHOODS, config.likelihood.name),
-        *((KERNELS, name) for name in kernel_names(config.kernel)),
-        (INDUCING, config.inducing.init),
-        (BACKENDS, config.backend.name),
-    ]
+    return digests_of(
+        [
+            (METHODS, config.method.name),
+            (LIKELIHOODS, config.likelihood.name),
+            *((KERNELS, name) for name in kernel_names(config.kernel)),
+            (INDUCING, config.inducing.init),
+            (BACKENDS, config.backend.name),
+        ]
+    )
+
+
+def digests_of(used: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the digests of `code_of` for groups of entry points and names in them."""
     return {
         f"{GROUPS[group]} {name}": plugins.code_of(group, name)
         for group, name in used
         if name in plugins.plugins(group)
     }
+
+
+def digests_now(names: Iterable[str]) -> dict[str, str]:
+    """Return the digests of what the keys of an earlier `digests_of` name, as far as it is installed."""
+    groups = {word: group for group, word in GROUPS.items()}
+    parted = (name.rpartition(" ") for name in names)
+    return digests_of((groups[word], name) for word, _, name in parted if word in groups)
 
 
 def kernel_names(config: KernelConfig) -> list[str]:

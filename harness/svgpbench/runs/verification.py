@@ -18,6 +18,7 @@ import numpy as np
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import identify
+from svgpbench.experiments.rounding_model import MARGIN, PERTURBATION, REPLICAS
 from svgpbench.plugins import framework_missing
 from svgpbench.results.difference import difference
 from svgpbench.results.records import FINAL, Record
@@ -28,9 +29,8 @@ from svgpbench.runs.pool import run_cells
 
 ROUNDING = 1e-8
 """Largest difference, relative to a column's largest value, that other library versions may cause."""
-PERTURBATIONS = (1e-15, 2e-15, 3e-15)
-MARGIN = 10.0
-"""Factor on the spread of replicas: chaos grows exponentially, so that a few steps make a factor."""
+PERTURBATIONS = tuple(factor * PERTURBATION for factor in range(1, REPLICAS + 1))
+"""Sizes of the noise on the inputs of replicas, which share the cell's seed."""
 
 Kind: TypeAlias = Literal["bitwise", "rounding", "chaotic", "different", "superseded", "not run"]
 

@@ -153,3 +153,16 @@ def test_memory_is_a_line_a_case(capsys: pytest.CaptureFixture[str]) -> None:
     assert header.split()[-2:] == ["beyond,", "MB"]
     assert line.split()[:4] == list(asked.values())
     assert 20 < float(line.split()[4]) < 400 and 0 <= float(line.split()[5]) < 100
+
+
+def test_a_reference_of_other_code_is_computed_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = ("tiny", "t-svgp", "e_step")
+    found = equivalence.reference_elsewhere(*asked)
+    (cache,) = tmp_path.iterdir()
+    cache.write_text("1.0")
+    assert equivalence.reference_elsewhere(*asked) == 1.0
+    monkeypatch.setattr(equivalence, "code_digest", lambda method: "another")
+    assert equivalence.reference_elsewhere(*asked) == found != 1.0

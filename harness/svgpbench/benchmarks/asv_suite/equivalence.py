@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import importlib.util
 import json
 import subprocess
 import sys
@@ -10,7 +12,7 @@ from pathlib import Path
 
 from svgpbench.benchmarks.timing.cases import build_case
 from svgpbench.benchmarks.timing.problems import make_problem
-from svgpbench.plugins import load_backend
+from svgpbench.plugins import METHODS, OURS, code_of, load_backend
 
 TOLERANCES = {"float64": 1e-8, "float32": 1e-5}
 """Largest relative difference of a figure from NumPy's in float64, by the dtype of the case."""
@@ -26,14 +28,27 @@ def reference(problem: str, method: str, step: str) -> float:
 def reference_elsewhere(problem: str, method: str, step: str) -> float:
     """Return the figure of `reference`, computed in another process.
 
-    The memory of this process is measured. The figure is cached in a file of the current folder.
+    The memory of this process is measured. The figure is cached in a file of the current folder, for this
+    form of the code alone.
     """
-    cache_file = Path(f"{problem} {method} {step}.json")
+    cache_file = Path(f"{problem} {method} {step} {code_digest(method)}.json")
     if not cache_file.exists():
         command = (sys.executable, __file__, problem, method, step)
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         cache_file.write_text(done.stdout, encoding="utf-8")
     return float(json.loads(cache_file.read_text(encoding="utf-8")))
+
+
+@functools.cache
+def code_digest(method: str) -> str:
+    """Return a digest of all code of svgpbench and its backends, and of a plugin's method."""
+    hashed = hashlib.sha256(code_of(METHODS, method.partition(" ")[0]).encode())
+    for package in sorted(OURS):
+        spec = importlib.util.find_spec(package)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            for path in sorted(Path(folder).rglob("*.py")):
+                hashed.update(path.read_bytes())
+    return hashed.hexdigest()[:16]
 
 
 def why_not_timed(figure: float, expected: float, dtype: str) -> str:

@@ -25,7 +25,10 @@ from svgpbench.benchmarks.timing.process import (
     StepRefused,
     TimedProcess,
 )
+from svgpbench.environment import OURS
+from svgpbench.experiments.identity import digests_of, kernel_names
 from svgpbench.numbers_file import save_arrays
+from svgpbench.plugins import BACKENDS, KERNELS, LIKELIHOODS, METHODS, PEERS
 
 NOT_PD_WORDS = (
     "cholesky",
@@ -125,7 +128,20 @@ def run_cell(
         seconds=round(time.monotonic() - began, 1),
         n=last.get("n", 0),
         versions=process.environment.get("versions"),
+        code=_code(plan, cell),
     )
+
+
+def _code(plan: StabilityPlan, cell: StabilityCell) -> dict[str, str]:
+    """Return the digests of the code that a cell's run rests on."""
+    problem = plan.problems[cell.problem]
+    used = [
+        (LIKELIHOODS, problem.likelihood.name),
+        *((KERNELS, name) for name in kernel_names(problem.kernel)),
+    ]
+    if cell.library != OURS:
+        return digests_of([(PEERS, cell.library), *used])
+    return digests_of([(METHODS, cell.method), (BACKENDS, plan.backend.partition(":")[0]), *used])
 
 
 def cause(answer: Mapping[str, Any]) -> tuple[Status, str]:

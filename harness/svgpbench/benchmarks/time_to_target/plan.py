@@ -10,9 +10,11 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field, PositiveInt
 
 from svgpbench.benchmarks.stability.plan import Jitter, ProblemPlan, read_as
+from svgpbench.benchmarks.timing.cases import timed_method
 from svgpbench.config import Positive, Strict
 from svgpbench.environment import OURS
-from svgpbench.experiments.identity import digest
+from svgpbench.experiments.identity import digest, digests_of
+from svgpbench.plugins import BACKENDS, METHODS, PEERS
 
 SHIPPED = Path(__file__).with_name("plan.toml")
 Rates = Annotated[tuple[Positive, ...], Field(min_length=1)]
@@ -93,6 +95,13 @@ class LearningPlan(Strict):
             mode="json", include={"jitter", "checked_rows", "test_rows", "iterations"}
         )
         return digest({"race": race, **shared})
+
+    def code(self, contestant: Contestant) -> dict[str, str]:
+        """Return the digests of the code of a contestant, with all backends of the plan if it is ours."""
+        if contestant.library != OURS:
+            return digests_of([(PEERS, contestant.library)])
+        backends = [(BACKENDS, name.partition(":")[0]) for name in self.backends]
+        return digests_of([(METHODS, timed_method(contestant.method).name), *backends])
 
     def evaluation_times(self, seconds: float) -> list[float]:
         """Return the training times at which a run is evaluated, from 0, its start, to its end."""
