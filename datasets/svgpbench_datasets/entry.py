@@ -18,7 +18,7 @@ Fingerprint: TypeAlias = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 Name: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*(:[a-z0-9][a-z0-9-]*)?$")]
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 Reader: TypeAlias = Literal[
-    "whitespace", "csv", "semicolon", "tab", "arff",
+    "whitespace", "csv", "semicolon", "tab", "pipe", "arff",
     "idx", "mat", "numpy", "xls", "parquet", "feather",
 ]  # fmt: skip
 

@@ -40,6 +40,10 @@ FLOWERS = [f"{5 + i % 7 / 10:.1f},{i % 5},{'setosa' if i % 2 else 'virginica'}" 
         ('# "a","b",y\n', ","),
         ("a b y\n", " "),
         ('"a" "b" "y"\n', " "),
+        ("a|b|y\n", "|"),
+        ("# a|b|y\n", "|"),
+        ("sep=;\na;b;y\n", ";"),
+        ('"sep=,"\na,b,y\n', ","),
     ],
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -132,6 +136,22 @@ def test_separators_of_thousands_are_named_and_never_a_fraction(
 ) -> None:
     rows = "".join(f"{i},{text if i == 3 else i}\n" for i in range(6))
     refused(csv(tmp_path, f"x,y\n{rows}"), words)
+
+
+@pytest.mark.parametrize("mark", ["\t", ";", "|"])
+def test_a_comma_that_may_be_of_thousands_or_decimals_is_said_to_be(
+    tmp_path: Path, mark: str
+) -> None:
+    text = f"x{mark}y\n1{mark}2\n1,200{mark}3\n"
+    refused(csv(tmp_path, text), "whose comma may separate thousands or decimals")
+
+
+def test_a_mask_beside_its_array_is_no_input(tmp_path: Path) -> None:
+    X, mask = np.arange(6.0).reshape(3, 2), np.array([[0, 0], [0, 1], [0, 0]], dtype=bool)
+    np.savez(tmp_path / "t.npz", X=X, X_mask=mask, y=np.arange(3.0))
+    refused(tmp_path / "t.npz", "'X_mask' looks like a mask of missing values; name the arrays")
+    asked = load_user_table(tmp_path / "t.npz", target="y", task="regression", arrays=["X", "y"])
+    assert asked.feature_names == ("X1", "X2")
 
 
 QUOTED_ARFF = [

@@ -98,6 +98,13 @@ def table_of_arrays(variables: Mapping[str, Array | str], where: str, layout: La
     }
     if not tables:
         raise DataError(f"{where} has no array that is a table of numbers (it holds {listed})")
+    for name, array in tables.items():
+        alike = any(array.shape == other.shape for key, other in tables.items() if key != name)
+        if not layout.arrays and array.dtype.kind == "b" and "mask" in name.lower() and alike:
+            raise DataError(
+                f"{where}: {name!r} looks like a mask of missing values; name the arrays to read with "
+                "`arrays`, without those values"
+            )
     if len(tables) == 1:
         (array,) = tables.values()
         return _table(None, array if array.ndim == 2 else array[:, None])

@@ -15,6 +15,7 @@ _THOUSANDS = re.compile(
     r"[+-]?[0-9]{1,3}(?:(?:,[0-9]{3})+(?:\.[0-9]*)?|(?:\.[0-9]{3})+,[0-9]*|(?:\.[0-9]{3}){2,}"
     r"|(?:['\u2019 \u00a0\u202f][0-9]{3})+(?:[.,][0-9]*)?)"
 )
+_THOUSANDS_OR_DECIMALS = re.compile(r"[+-]?[0-9]{1,3},[0-9]{3}")
 _ERRORS = frozenset({"#n/a", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!"})
 _NEVER_A_WORD = frozenset({"", "?", "<na>", "n/a", "#n/a n/a", "#na"}) | _ERRORS
 _MISSING = _NEVER_A_WORD | {"nan", "+nan", "-nan", "na", "nat", "null", "none"}
@@ -84,10 +85,11 @@ def control_character(text: str) -> str | None:
 _TURNS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
 
 
-def why_not_a_number(cell: object, *, predicted: bool = False) -> str:
+def why_not_a_number(cell: object, *, predicted: bool = False, by_commas: bool = False) -> str:
     """Return the end of the error message `line 3, column 2 ...` for a cell without a finite number.
 
-    `predicted` marks a cell of the target; the message then mentions the tasks that have labels.
+    `predicted` marks a cell of the target; the message then mentions the tasks that have labels. With
+    `by_commas`, commas separate the cells, so that one inside a cell is no decimal comma.
     """
     text = text_of(cell)
     if not text:
@@ -105,6 +107,10 @@ def why_not_a_number(cell: object, *, predicted: bool = False) -> str:
         why = ", too large for float64; rescale the column"
         if math.isfinite(float(text)):
             why = ", a whole number that float64 cannot hold exactly; rescale the column"
+    elif not by_commas and _THOUSANDS_OR_DECIMALS.fullmatch(text):
+        why = (
+            ", whose comma may separate thousands or decimals; write it with a decimal point alone"
+        )
     elif _THOUSANDS.fullmatch(text):
         why = ", a number with thousands separators; write it without them, with a decimal point"
     elif _DECIMAL_COMMA.fullmatch(text):

@@ -87,7 +87,8 @@ def read_columns(
         frames = table.frames({names.index(name) for name in (*inputs, target)}, spelled)
     labels: dict[str, int] = {}
     places: dict[str, str] = {}
-    positions = Positions(where, {name: i for i, name in enumerate(names, start=1)})
+    numbered = {name: i for i, name in enumerate(names, start=1)}
+    positions = Positions(where, numbered, table.separator)
 
     def blocks() -> Iterator[Block]:
         named = (frame.set_axis([names[int(i)] for i in frame.columns], axis=1) for frame in frames)

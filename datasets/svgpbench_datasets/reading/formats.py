@@ -17,6 +17,7 @@ READERS: dict[str, Callable[[IO[bytes], str, Layout], TableFile]] = {
     "csv": text_table,
     "semicolon": text_table,
     "tab": text_table,
+    "pipe": text_table,
     "arff": arff_table,
     "idx": idx_table,
     "mat": mat_table,

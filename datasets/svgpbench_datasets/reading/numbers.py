@@ -35,10 +35,11 @@ class MissingValueError(DataError):
 
 
 class Positions(NamedTuple):
-    """File name and column positions, from 1, by column name; for error messages."""
+    """File name, column positions, from 1, by column name, and separator; for error messages."""
 
     where: str
     positions: Mapping[str, int]
+    separator: str | None = None
 
     def cell(self, frame: pd.DataFrame, row: int, name: str) -> str:
         """Return file, line and column of a cell as text; `row` counts from 0 within the frame."""
@@ -89,7 +90,7 @@ def numbers(
     if bad.any():
         row, column = np.argwhere(bad)[0]
         cell = columns.iat[row, column]
-        why = why_not_a_number(cell, predicted=predicted)
+        why = why_not_a_number(cell, predicted=predicted, by_commas=positions.separator == ",")
         error = MissingValueError if is_missing(cell) else DataError
         raise error(f"{positions.cell(frame, row, names[column])} {why}")
     return values

@@ -47,6 +47,7 @@ class TableFile(NamedTuple):
     names: tuple[str, ...] | None
     frames: Frames
     row_index: tuple[str, ...] = ()  # columns that the file itself calls the index of its rows
+    separator: str | None = None  # of the cells of a text
 
 
 def frames_of_rows(

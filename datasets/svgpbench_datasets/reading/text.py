@@ -24,12 +24,14 @@ from svgpbench_datasets.reading.cells import EXACT, is_missing, is_numeral, quot
 from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.table import Row, TableFile, frames_of_rows
 
-SEPARATORS = {"whitespace": None, "csv": ",", "semicolon": ";", "tab": "\t"}
+SEPARATORS = {"whitespace": None, "csv": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 """Separator of cells by reader; None for runs of spaces and tabs."""
 BYTES_AT_ONCE = 1 << 21
 _NUMBER_BYTES = b"0123456789+-.eE \t\r\n"
 COMMENTS = ("#", "%")
 """Marks of comment lines above the rows of a text."""
+_SAID_TO_EXCEL = re.compile(r'"?sep=.?"?', re.I)
+"""Line above the header that tells Excel the separator."""
 SAMPLE = 1000
 """Number of rows among which a word of the first row is looked for."""
 _QUOTED = r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\""""
@@ -109,9 +111,9 @@ def arff_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
 def detect_layout(stream: IO[bytes], where: str, header: bool | None = None) -> Layout:
     """Detect the layout of a text from its first lines; those that are blank or comments are skipped.
 
-    The separator is the first of tab, semicolon and comma that occurs outside quotes in the first row, else
-    blanks. With `header` None, the first row is a header if `is_header`, and a comment above rows of numbers
-    names the columns if it has as many words.
+    The separator is the first of tab, semicolon, comma and | that occurs outside quotes in the first row,
+    else blanks. With `header` None, the first row is a header if `is_header`. A comment above rows of
+    numbers names the columns if it has as many words.
 
     Raises:
         DataError: all lines are blank or comments.
@@ -126,6 +128,8 @@ def detect_layout(stream: IO[bytes], where: str, header: bool | None = None) -> 
 
     lines, comments = TextLines(recorded(), where), [""]
     for line in lines:
+        if _SAID_TO_EXCEL.fullmatch(line.strip()):
+            continue
         if line.lstrip().startswith(COMMENTS):
             comments.append(line.lstrip("".join(COMMENTS) + " \t"))
         elif line.strip():
@@ -137,7 +141,7 @@ def detect_layout(stream: IO[bytes], where: str, header: bool | None = None) -> 
         why = "ends its lines with carriage returns alone; save it with line feeds"
         raise DataError(f"{where} {why}")
     unquoted = re.sub(r'"[^"]*"', '""', line)
-    marks = ((name, SEPARATORS[name] or "") for name in ("tab", "semicolon", "csv"))
+    marks = ((name, SEPARATORS[name] or "") for name in ("tab", "semicolon", "csv", "pipe"))
     reader = next((name for name, mark in marks if mark in unquoted), "whitespace")
     skipped = lines.number - 1
     again = TextLines(chain(read, source), where, skipped)
@@ -243,7 +247,7 @@ def _table(names: tuple[str, ...] | None, body: _Body, layout: Layout) -> TableF
     ) -> Iterator[pd.DataFrame]:
         return body.row_by_row() if layout.words else body.block_by_block(spelled)
 
-    return TableFile(names, frames)
+    return TableFile(names, frames, separator=body.separator)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,13 @@ from svgpbench_datasets.reading.layout import Layout
 
 Lines: TypeAlias = Iterable[tuple[str, str]]
 
-_SEPARATED = {"csv": "commas", "semicolon": "semicolons", "tab": "tabs", "whitespace": "blanks"}
+_SEPARATED = {
+    "csv": "commas",
+    "semicolon": "semicolons",
+    "tab": "tabs",
+    "whitespace": "blanks",
+    "pipe": "|",
+}
 _MISSING = {
     "refuse": "refused",
     "drop-row": "rows that have one are left out",
