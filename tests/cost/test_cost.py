@@ -239,7 +239,7 @@ def test_peak_memory_is_what_torch_allocates(method: str) -> None:
 
 
 def test_peak_memory_of_an_e_step_is_what_numpy_allocates() -> None:
-    """To 5 %: LAPACK's wrappers make a few copies of M × M arrays."""
+    """To 0.1 %: small arrays and Python's own objects."""
     e_step, _, inputs = steps(load_backend("numpy"), "t-svgp tied-projected")
     cost: Cost = count(built("t-svgp tied-projected"), GAUSSIAN, Size(n=N, M=M, D=3))
     gc.collect()
@@ -247,4 +247,4 @@ def test_peak_memory_of_an_e_step_is_what_numpy_allocates() -> None:
     e_step()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert cost.e_step.peak_bytes == pytest.approx(peak + inputs, rel=0.05)
+    assert cost.e_step.peak_bytes == pytest.approx(peak + inputs, rel=1e-3)

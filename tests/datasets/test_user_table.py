@@ -230,8 +230,8 @@ def test_numbers_that_differ_from_row_to_row_are_no_labels(tmp_path: Path, kinds
         ({"x": [1.0, float("-inf")], "y": [1, 2]}, r"row 2, column 1 \('x'\) holds '-inf'"),
         ({"x": [1, 2**53 + 1], "y": [1, 2]}, r"that float64 cannot hold exactly"),
         ({"x": [1, -(2**53) - 1], "y": [1, 2]}, r"row 2, column 1 .* cannot hold exactly"),
-        ({"x": [1, -(2**63)], "y": [1, 2]}, r"row 2, column 1 .* cannot hold exactly"),
-        ({"x": pa.array([1, 2**63], pa.uint64()), "y": [1, 2]}, r"row 2, column 1 .* exactly"),
+        ({"x": [1, 1 - 2**63], "y": [1, 2]}, r"row 2, column 1 .* cannot hold exactly"),
+        ({"x": pa.array([1, 2**63 + 1], pa.uint64()), "y": [1, 2]}, r"row 2, column 1 .* exactly"),
         ({"x": [1], "y": [1]}, r"1 data row; give at least two"),
         ({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())}, r"no data rows"),
         ({"x": [[1], [2]], "y": [1, 2]}, r"column 1 \('x'\) holds list.*, neither text nor numb"),
@@ -244,7 +244,7 @@ def test_a_bad_parquet_is_refused_with_its_place(
 
 
 def test_the_largest_exact_integers_of_both_signs_are_read(tmp_path: Path) -> None:
-    ends = [2**53, -(2**53), 0]
+    ends = [2**53, -(2**53), -(2**63)]
     read = load_user_table(
         parquet(tmp_path, {"x": ends, "y": [1, 2, 3]}), target="y", task="regression"
     )

@@ -229,7 +229,9 @@ def test_negative_g_is_met_and_is_the_better_q() -> None:
     settings: dict[str, Any] = {"name": "thesis-sinusoid", "inducing": 30, "lengthscale": 0.3}
     run, best = sinusoid_run("exact", rate=1.0, steps=30, **settings)
     assert run.q.g.min() < -1.0
-    assert bounds_of(run)[-1] == pytest.approx(best, abs=1e-2)
+    before, last = bounds_of(run)[-2:]
+    assert last == pytest.approx(before, rel=1e-13)
+    assert 0.0 < best - last < 5e-4  # which the jitter costs
     b = bounds_of(sinusoid_run("projected-b", rate=0.1, steps=200, **settings)[0])
     assert b[-1] < bounds_of(run)[-1] - 0.5
 

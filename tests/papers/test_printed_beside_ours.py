@@ -11,8 +11,15 @@ import scipy.stats
 from hand_records import cell, record
 
 from svgpbench.config import SplitConfig
-from svgpbench.papers import PrintedFigure
-from svgpbench.papers.published_values import PrintedComparison, as_text, compare_with_records
+from svgpbench.papers import PrintedFigure, load_paper
+from svgpbench.papers.grades import Fidelity, Grade
+from svgpbench.papers.grading import Judged
+from svgpbench.papers.published_values import (
+    PrintedComparison,
+    as_frame,
+    as_text,
+    compare_with_records,
+)
 from svgpbench.results.records import Record
 
 SIZES = {"n_train": 90, "n_test": 10}
@@ -112,3 +119,46 @@ def test_a_failed_cell_leaves_no_mean_that_flatters() -> None:
     one = only(printed("A"), *FOLDS, fold(2, 0.1, status="not_pd"))
     (row,) = as_text([one]).rows
     assert row[4:] == ["– (1 of 3 cells without it)", "3 cells", "–"]
+
+
+def claim_on(name: str, kind: str, *artefacts: str) -> Judged:
+    """A claim of a kind on some artefacts, with a grade of its own."""
+    whole = load_paper("adam2021").claims[0]
+    changes = {"id": name, "kind": kind, "artefacts": artefacts, "parts": ()}
+    grade = {"number": Grade.holds, "exact": Grade.fails}.get(kind, Grade.mixed)
+    return Judged(
+        whole.model_copy(update=changes),
+        grade, Fidelity.printed, "experiments", "", "", (), {}, (),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("claims", "grades"),
+    [
+        ([("adam2021-01", "number", "table1"), ("adam2021-02", "compare", "table1")], "adam2021-01: holds"),
+        ([("adam2021-02", "compare", "fig2", "table1")], "adam2021-02: mixed"),
+        ([("adam2021-03", "exact", "table1"), ("adam2021-02", "count", "table1")], "adam2021-02: mixed"),
+        ([("adam2021-01", "number", "table2"), ("adam2021-02", "compare", "fig1")], ""),
+        ([("adam2021-03", "exact", "table1")], ""),
+    ],
+)  # fmt: skip
+def test_a_number_has_the_grades_of_claims_on_its_own_artefact(
+    claims: list[tuple[str, ...]], grades: str
+) -> None:
+    """Those on numbers alone, where there are any; identities never."""
+    (row,) = compare_with_records([printed("A")], FOLDS, [claim_on(*one) for one in claims])
+    assert row.grades == grades
+
+
+def test_a_row_of_the_frame_has_each_number_under_its_name() -> None:
+    rows = compare_with_records([printed("A", value="0.2", spread="0.1")], FOLDS, [])
+    (found,) = as_frame(rows).to_dict(orient="records")
+    ours = rows[0].ours
+    expected = {
+        "artefact": "table1", "setting": "A", "stands": "", "metric": "nlpd", "printed": "0.2",
+        "printed_spread": "0.1", "ours": pytest.approx(0.5), "ours_half_interval": ours.half,
+        "n": 2, "unit": "splits", "note": "", "difference": pytest.approx(0.3), "other_data": "",
+        "grade": "",
+    }  # fmt: skip
+    assert found == expected
+    assert ours.half > 0.1

@@ -70,7 +70,7 @@ def test_the_likelihood_that_suits_the_classes(
     estimators.SVGPClassifier().fit(X, y if count == 3 else y == "oak")
     (call,) = calls
     assert call["likelihood"] == expected
-    assert sorted(set(call["y"])) == list(range(count))
+    assert len(set(call["y"])) == count
 
 
 def test_arguments_of_a_comparison_of_counts_take_precedence(

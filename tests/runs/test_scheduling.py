@@ -135,6 +135,8 @@ def test_a_cell_that_another_run_let_go_of_is_put_back_for_any_job(tmp_path: Pat
     scheduler._locked_by_others.append(cells.take(0))
     scheduler._requeue_unlocked(cells, queue.Queue())
     assert cells.take(1) == planned
+    scheduler._requeue_unlocked(cells, queue.Queue())
+    assert not cells.waiting()  # it is put back once
     assert locks.acquire(planned.cell_id)
     scheduler._locked_by_others.append(planned)  # somebody holds it still
     scheduler._requeue_unlocked(cells, queue.Queue())
