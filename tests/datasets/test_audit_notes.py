@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from planted import Arrays, changed, notes, raised, unchanged
 
 from svgpbench_datasets import REGISTRY, Dataset, k_fold
+from svgpbench_datasets.audit import column_notes
 from svgpbench_datasets.audit.facts import facts_of, same_rows
 from svgpbench_datasets.audit.report import audit
 
@@ -206,3 +208,30 @@ def test_a_target_that_scores_hang_on_is_noted() -> None:
     assert "rare-class" not in texts(np.append(rare, np.ones(50)), ("no", "yes"))
     assert "rare-class" not in texts(np.arange(3000) % 100.0, tuple(map(str, range(100))))
     assert "rare-class" in texts(np.append(np.arange(90) % 2.0, [2.0] * 9), ("a", "b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("offset", "unit", "flagged"),
+    [
+        (1.7e9, 60.0, False),
+        (5e6, 1.0, False),
+        (1e12, 1.0, True),
+        (1.7e18, 1e3, True),
+        (1.7e18, 6e10, False),
+    ],
+)
+def test_inputs_too_far_from_zero_for_their_digits(
+    offset: float, unit: float, flagged: bool
+) -> None:
+    """Seconds since 1970, metres of a map, and nanoseconds within microseconds or minutes."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([offset + unit * 30.0 * rng.standard_normal(80), rng.standard_normal(80)])
+    dataset = Dataset(
+        name="far", task="regression", X=X, y=rng.standard_normal(80),
+        feature_names=("t", "u"), target_name="y", source="",
+    )  # fmt: skip
+    found = [flag.text for flag in column_notes.few_digits(dataset)]
+    assert bool(found) == flagged
+    assert all(text.startswith("t: float64 holds it to") for text in found)
+    constant = replace(dataset, X=np.full((80, 2), 1e18))
+    assert not list(column_notes.few_digits(constant))

@@ -16,6 +16,8 @@ CENTRED = 0.01
 """Largest |mean| of a centred column, as a fraction of the standard error of a mean, std/sqrt(N)."""
 STEPS = 5.0
 """Smallest gap above an isolated least value, in median steps between the other values."""
+DIGITS = 2.0**-32
+"""Largest spacing of float64 at a column's values, as a fraction of its range, that costs nothing."""
 UNIT = 0.01
 """Tolerance on a standard deviation of 1, which may have been computed with n or n - 1."""
 
@@ -90,6 +92,20 @@ def centred(dataset: Dataset) -> Iterator[Flag]:
         unit = max(abs(deviation - 1.0) for deviation in deviations) < UNIT
         done = "mean 0 and deviation 1: standardised" if unit else "mean 0: centred"
         yield Flag("centred", f"each column has {done} with all rows, test rows included")
+
+
+def few_digits(dataset: Dataset) -> Iterator[Flag]:
+    """Flag features so far from 0 that float64 holds few digits of their differences.
+
+    Such as nanoseconds since 1970 within a millisecond: nothing that reads them can have the digits back.
+    """
+    spread, largest = np.ptp(dataset.X, axis=0), np.abs(dataset.X).max(axis=0)
+    varies = spread > 0.0
+    lost = np.zeros(len(spread))
+    lost[varies] = np.spacing(largest[varies]) / spread[varies]
+    if names := [x for x, share in zip(dataset.feature_names, lost, strict=True) if share > DIGITS]:
+        text = f"float64 holds it to {lost.max():.0e} of its range, as it lies far from 0"
+        yield Flag("few-digits", f"{_few(names, MOST_NAMED)}: {text}; subtract a constant before")
 
 
 def _few(names: Sequence[str], most: int) -> str:

@@ -23,8 +23,8 @@ FEW_VALUES, FEWEST_EACH = 100, 10
 FEWEST = 5
 FEWEST_CELLS = 20
 """Fewest cells of a grid, so that equal counts are not due to chance."""
-HARD = ("constant-target", "heavy-target", "rare-class")
-"""Kinds of flags of `hard_target`."""
+HARD = ("constant-target", "heavy-target", "rare-class", "few-digits")
+"""Kinds of flags of `hard_target`, and of inputs that lack digits."""
 HEAVY = 100.0
 """Least ratio of the greatest target and the median of a heavy tail."""
 RARE, FEWEST_OF_CLASS = 20, 10

@@ -45,7 +45,7 @@ class Audit:
 
     @property
     def hard_target(self) -> tuple[Flag, ...]:
-        """Flags for a target that scores depend on, whatever the model."""
+        """Flags for targets, and inputs that lack digits, on which scores depend, whatever the model."""
         return tuple(flag for flag in self.flags if flag.kind in notes.HARD)
 
     @property
@@ -145,6 +145,7 @@ def flags_of(dataset: Dataset, facts: AuditFacts) -> tuple[Flag, ...]:
         *column_notes.lowest_apart(dataset),
         *column_notes.uninformative(dataset, facts),
         *column_notes.centred(dataset),
+        *column_notes.few_digits(dataset),
         *(Flag("as-read", text) for text in dataset.notes),
     ]
     return tuple(sorted(flags, key=lambda flag: not flag.leak))

@@ -23,7 +23,7 @@ def leak_notes(audits: Iterable[Audit]) -> list[str]:
 def target_notes(audits: Iterable[Audit]) -> list[str]:
     """Return one note for each hard target that audits of tables found, and for what their readers decided.
 
-    A hard target is constant, has a heavy tail, or a rare class.
+    A hard target is constant, has a heavy tail, or a rare class. Inputs that lack digits are noted too.
     """
     return [
         f"note on {audit.name}: {flag.text}"

@@ -20,11 +20,11 @@ from scipy.spatial.distance import cdist
 
 from svgpbench.config import InducingConfig
 from svgpbench.errors import UserError
-from svgpbench.kernels.bases import Decoupled, Features
+from svgpbench.kernels.bases import Decoupled, Features, common_centre
 from svgpbench.kernels.covariance import Covariance
 from svgpbench.numerics.streams import Stream
 from svgpbench.options import with_options
-from svgpbench.plugins import INDUCING, load
+from svgpbench.plugins import INDUCING, load, load_backend
 from svgpbench_datasets import StandardisedRows
 
 Floats = npt.NDArray[np.float64]
@@ -98,11 +98,13 @@ class KMeans(Initialisation):
         self, X: Inputs, count: int, rng: np.random.Generator, covariance: Covariance | None
     ) -> Floats:
         rows = candidates(X, rng)
+        origin = common_centre(load_backend("numpy"), rows)  # SciPy's distances cancel far from 0
+        rows = rows - origin
         with warnings.catch_warnings():
             # a cluster that loses its points keeps its centre, which is a valid inducing input
             warnings.filterwarnings("ignore", message="One of the clusters is empty")
             centres, _ = kmeans2(rows, plus_plus(rows, count, rng), iter=50, minit="matrix")
-        return np.asarray(centres, dtype=np.float64)
+        return np.asarray(centres + origin, dtype=np.float64)
 
 
 def plus_plus(rows: Floats, count: int, rng: np.random.Generator) -> Floats:

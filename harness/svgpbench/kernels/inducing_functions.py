@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from jaxtyping import Float
 
-from svgpbench.kernels.bases import Features
+from svgpbench.kernels.bases import Features, common_centre
 from svgpbench.ops import Array, Ops
 
 # Below, `l2` are the squared lengthscales, one column if isotropic; correlations are covariances / variance.
@@ -38,11 +38,13 @@ def function_with_point(
     ops: Ops, l2: Float[Array, "Q #D"], A: Features, X: Float[Array, "m D"]
 ) -> Float[Array, "Q n m"]:
     """Return the correlations of inducing functions A and f at X, by matrix products."""
+    centre = common_centre(ops, A.centres)
+    centres, X = A.centres - centre, X - centre
     a2 = A.widths * A.widths
     v = l2[:, None, :] + a2[None, ...]  # [Q, n, D]
-    scaled = A.centres[None, ...] / v
+    scaled = centres[None, ...] / v
     d2 = (
-        ops.sum(A.centres[None, ...] * scaled, axis=-1)[..., None]
+        ops.sum(centres[None, ...] * scaled, axis=-1)[..., None]
         - 2.0 * (scaled @ ops.matrix_transpose(X)[None, ...])
         + (1.0 / v) @ ops.matrix_transpose(X * X)[None, ...]
     )

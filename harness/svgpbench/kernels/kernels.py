@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from svgpbench.config import KernelConfig
 from svgpbench.errors import UserError
-from svgpbench.kernels.bases import Features, centres
+from svgpbench.kernels.bases import Features, centres, common_centre
 from svgpbench.kernels.inducing_functions import function_with_function, function_with_point
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.options import with_options
@@ -28,7 +28,7 @@ class KernelParameters(NamedTuple):
 def squared_distance(
     ops: Ops, a: Float[Array, "Q n D"], b: Float[Array, "Q m D"]
 ) -> Float[Array, "Q n m"]:
-    """Compute ‖a_i − b_j‖², never below 0.
+    """Compute ‖a_i − b_j‖², never below 0. Inputs far from 0 lose digits: see `common_centre`.
 
     It is one matrix product of (−2a, aᵀa, 1) and (b, 1, bᵀb), which adds no other pass over n × m numbers.
     """
@@ -64,7 +64,9 @@ class Kernel(ABC):
         if isinstance(A, Features) or isinstance(B, Features):
             return p.variance[:, None, None] * self.correlation(ops, p, A, B)
         scale = p.lengthscales[:, None, :]
-        d2 = squared_distance(ops, A[None, ...] / scale, B[None, ...] / scale)
+        centre = common_centre(ops, A)  # subtracted first, because quotients are rounded
+        a, b = ((x - centre)[None, ...] / scale for x in (A, B))
+        d2 = squared_distance(ops, a, b)
         return p.variance[:, None, None] * self.shape(ops, d2)
 
     def correlation(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Float[Array, "Q n m"]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from jaxtyping import Float
 
-from svgpbench.kernels.bases import Features
+from svgpbench.kernels.bases import Features, common_centre
 from svgpbench.kernels.covariance import Covariance
 from svgpbench.kernels.kernels import Kernel, KernelParameters, squared_distance
 from svgpbench.ops import Array, Ops, Tree
@@ -32,7 +32,7 @@ class Shapes(NamedTuple):
     """A stationary block and the arrays that its gradient needs."""
 
     K: Float[Array, "Q n m"]
-    a: Float[Array, "Q n D"]  # A in units of the lengthscales
+    a: Float[Array, "Q n D"]  # A less a centre common with B, in units of the lengthscales
     b: Float[Array, "Q m D"]
     shape: Float[Array, "Q n m"]  # correlations
     slope: Float[Array, "Q n m"]  # their derivatives in d²
@@ -115,7 +115,8 @@ class DifferentiableCovariance(Covariance):
 
     def _shapes(self, A: Float[Array, "n D"], B: Float[Array, "m D"]) -> Shapes:
         scale = self.parameters.lengthscales[:, None, :]
-        a, b = A[None, ...] / scale, B[None, ...] / scale
+        centre = common_centre(self.ops, A)
+        a, b = ((x - centre)[None, ...] / scale for x in (A, B))
         d2 = squared_distance(self.ops, a, b)
         shape, slope = self.kernel.shape_and_slope(self.ops, d2)
         return Shapes(self.parameters.variance[:, None, None] * shape, a, b, shape, slope)

@@ -39,6 +39,7 @@ from svgpbench.results.unsettled import LONGER
 from svgpbench.runs.process import CellLimits, WorkerKind, WorkerProcess
 from svgpbench.runs.protocol import Request
 from svgpbench_datasets import Dataset
+from svgpbench_datasets.audit.column_notes import few_digits
 from svgpbench_datasets.audit.notes import hard_target
 from svgpbench_datasets.audit.row_numbers import row_numbers
 
@@ -172,7 +173,7 @@ def _findings(table: pd.DataFrame, target: str, classes: Classes | None) -> Iter
     )
     counts = dict(zip(names, np.bincount(y.astype(int)).tolist(), strict=True)) if names else {}
     yield from (f"{flag.text}: leave it out" for flag in row_numbers(dataset) if flag.leak)
-    yield from (flag.text for flag in hard_target(dataset.y, counts))
+    yield from (flag.text for flag in (*hard_target(dataset.y, counts), *few_digits(dataset)))
 
 
 def _trained(config: CellConfig, timeout: float | None) -> Posterior:
