@@ -218,6 +218,11 @@ def test_a_failed_cell_is_counted_and_ends_with_1(
     done = cli("reproduce", "tides2030/fig1", "--results", results, "--out", tmp_path)
     assert done.code == 1
     assert "cells: 0 run, 6 reused, 1 failed" in done.out
+    shown = cli(
+        "reproduce", "tides2030/fig1", "--from-records", "--results", results, "--out", tmp_path
+    )
+    assert shown.code == 0, shown.err  # the failure is a recorded result
+    assert "cells: 0 run, 6 reused, 1 failed" in shown.out
     beside = (tmp_path / "tides2030" / "fig1" / "printed-beside-ours.md").read_text("utf-8")
     assert "1 of 3 cells without it" in beside
 

@@ -10,7 +10,7 @@ The parts:
     pages      every text and table of `svgpbench reproduce --from-records`, and claims as JSON, byte for byte
     readme     the table of the README
     check      every case of `svgpbench check` and whether it is within its tolerance
-    cells      20 recorded cells, run again
+    cells      20 recorded cells, run again; those whose data or framework are not here are named
 
 `intended.toml` names each difference that is meant, with a reason.
 A name there that no longer differs is an error.
@@ -25,13 +25,17 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
 from svgpbench.config import CellConfig
 from svgpbench.experiments.cell import identify
+from svgpbench.results.records import FINAL, write_record
+from svgpbench.results.store import records_in
+from svgpbench.runs.verification import draw_sample
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
@@ -78,9 +82,7 @@ def ids() -> Facts:
 def pages() -> Facts:
     """Return the digest of each text that is reproduced from the records."""
     with tempfile.TemporaryDirectory() as folder:
-        svgpbench(
-            "reproduce", "--from-records", "--results", "results", "--out", folder, codes=(0, 1)
-        )
+        svgpbench("reproduce", "--from-records", "--results", "results", "--out", folder)
         out = Path(folder)
         facts = {
             str(path.relative_to(out)): digest(path.read_bytes().replace(folder.encode(), b"OUT"))
@@ -103,23 +105,55 @@ def readme() -> Facts:
 def check() -> Facts:
     """Return each case of the check with its outcome."""
     report = json.loads(svgpbench("check", "--json", codes=(0, 1)))
-    facts = {}
-    for group in ("matrix", "identities", "rounding"):
+    return outcomes(report)
+
+
+NAMED_BY = {"matrix": ("case", "group"), "identities": ("statement",), "rounding": ()}
+"""What names a comparison of the check. Which array, which two backends are the worst, and how many
+backends are installed, is not the same on every machine."""
+
+
+def outcomes(report: Mapping[str, Any]) -> Facts:
+    """Return each comparison of a check and whether all its rows are within their tolerances."""
+    facts: Facts = {}
+    for group, fields in NAMED_BY.items():
         for row in report[group]:
-            name = " ".join(str(value) for value in row.values() if isinstance(value, str))
-            facts[f"{group} {name}"] = "ok" if row["ok"] else "not within its tolerance"
+            name = " ".join([group, *(row[field] for field in fields)])
+            if not row["ok"]:
+                facts[name] = "not within its tolerance"
+            facts.setdefault(name, "ok")
     return facts
 
 
 def cells() -> Facts:
-    """Return what became of recorded cells that were run again: the same numbers, or others."""
-    arguments = ("verify", "--results", "results", "--sample", str(SAMPLE), "--json")
-    verdicts = json.loads(svgpbench(*arguments, codes=(0, 1)))
+    """Return what became of recorded cells that were run again: the same numbers, or others.
+
+    The sample is the same on every machine. Cells whose data or framework a machine lacks are named there.
+    """
+    records = [x for x in records_in(RESULTS).records if x.status in FINAL]
+    with tempfile.TemporaryDirectory() as folder:
+        for record in draw_sample(records, SAMPLE):
+            write_record(Path(folder), record)
+        verdicts = json.loads(svgpbench("verify", "--results", folder, "--json", codes=(0, 1)))
+    return verdict_facts(verdicts)
+
+
+def verdict_facts(verdicts: Iterable[Mapping[str, str]]) -> Facts:
+    """Return whether each cell gave its numbers again; a cell that cannot run here is `UNABLE`."""
     same = {"bitwise", "rounding", "chaotic"}
-    return {
-        verdict["cell_id"]: "same" if verdict["verdict"] in same else verdict["verdict"]
-        for verdict in verdicts
-    }
+    facts: Facts = {}
+    for verdict in verdicts:
+        kind = "same" if verdict["verdict"] in same else verdict["verdict"]
+        if kind == "not run":
+            # skipped: no data or no framework; anything else went wrong in our code
+            unable = verdict["reason"].startswith("skipped: ")
+            kind = f"{UNABLE if unable else kind}: {verdict['reason']}"
+        facts[verdict["cell_id"]] = kind
+    return facts
+
+
+UNABLE = "cannot run here"
+"""Beginning of the fact of a cell without data or framework. It is shown, and is no difference."""
 
 
 PARTS: Mapping[str, Callable[[], Facts]] = {
@@ -131,7 +165,7 @@ def differences(before: Facts, now: Facts) -> dict[str, str]:
     """Return what differs, by name."""
     found = {}
     for name in sorted(before.keys() | now.keys()):
-        if before.get(name) != now.get(name):
+        if before.get(name) != now.get(name) and not now.get(name, "").startswith(UNABLE):
             found[name] = f"{before.get(name, 'not there')} -> {now.get(name, 'gone')}"
     return found
 
@@ -169,7 +203,13 @@ def main() -> int:
         if not arguments.write:
             moved = differences(before.get(part, {}), now[part])
             lines += judge(part, moved, intended.get(part, {}))
-            print(f"{part}: {len(now[part])} compared, {len(moved)} moved", flush=True)
+            unable = {name: x for name, x in now[part].items() if x.startswith(UNABLE)}
+            print(
+                f"{part}: {len(now[part]) - len(unable)} compared, {len(moved)} moved", flush=True
+            )
+            print("".join(f"{part}: {name} {why}\n" for name, why in unable.items()), end="")
+            if len(unable) == len(now[part]):
+                lines.append(f"{part}: nothing could be compared here")
     if arguments.write:
         text = json.dumps(before | now, indent=1, sort_keys=True, ensure_ascii=False)
         SNAPSHOT.write_text(text + "\n", encoding="utf-8")
