@@ -28,6 +28,7 @@ from svgpbench.benchmarks.scaling.measure import (
     rungs,
     title_of,
 )
+from svgpbench.benchmarks.scaling.tables import exponent_table
 from svgpbench.benchmarks.timing.floor import StepWork, work_of
 from svgpbench.benchmarks.timing.problems import Shape, problem_of
 from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
@@ -69,6 +70,22 @@ def test_planted_exponents_are_found_beside_the_counted() -> None:
         {"N": 0.0, "M": 2.0, "b": 1.0, "D": 0.0}, abs=1e-12
     )
     assert found["M"].sizes == (16, 32, 64, 128, 256)
+
+
+def test_the_table_has_each_exponent_with_its_own_interval() -> None:
+    report = planted(lambda s: 3e-9 * s.M**1.7 * (1.3 if s.M in (32, 64) else 1.0))
+    (found,) = [e for e in exponents_of(report) if e.axis == "M"]
+    measured = found.measured
+    assert measured.low + 0.2 < measured.slope < measured.high - 0.2
+    (row,) = [row for row in exponent_table(report).texts if row[1] == "M"]
+    first, last = (1000 * 3e-9 * m**1.7 for m in (16, 256))
+    assert row[2:] == [
+        "16–256",
+        f"{first:.3g}–{last:.3g}",
+        f"{measured.slope:.2f}",
+        f"{measured.low:.2f} to {measured.high:.2f}",
+        "2.00",
+    ]
 
 
 def test_an_interval_is_of_the_residuals() -> None:
