@@ -100,7 +100,7 @@ def test_likelihood_options_reach_the_likelihood_or_are_refused() -> None:
         (
             "bernoulli-logit",
             {"squash": 1e-3},
-            r"likelihood 'bernoulli-logit': 'squash' \(known: negative_beta, nodes\)",
+            r"likelihood 'bernoulli-logit': 'squash' \(known: integrals, negative_beta, nodes\)",
         ),
         ("bernoulli-logit", {"noise_variance": 0.2}, "option of .*'noise_variance'"),
         ("bernoulli-probit", {"classes": 2}, "'classes'"),

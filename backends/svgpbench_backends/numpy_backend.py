@@ -14,6 +14,7 @@ import autograd.numpy as anp
 import numpy as np
 import numpy.typing as npt
 from autograd.extend import defvjp, primitive
+from autograd.tracer import getval, isbox
 from scipy.linalg import lapack
 from scipy.special import digamma, erfc, gammaln, zeta
 
@@ -86,6 +87,13 @@ def _solve_vjp_b(x: Array, a: Array, b: Array, lower: bool, transpose: bool) -> 
     return lambda g: _sum_to(_solve(a, g, lower, not transpose), b.shape)
 
 
+def _plain(x: Array) -> Array:
+    """Return the numbers of an array, which autograd does not follow."""
+    while isbox(x):
+        x = getval(x)
+    return x
+
+
 # autograd.scipy has them too, and imports scipy.stats, which takes longer than the rest of this module
 _erfc, _gammaln, _digamma = primitive(erfc), primitive(gammaln), primitive(digamma)
 
@@ -94,17 +102,11 @@ def _erfc_vjp(_: Array, x: Array) -> Callable[[Array], Array]:
     return lambda g: -2.0 * g * _INV_ROOT_PI * anp.exp(-(x**2))
 
 
-@primitive  # type: ignore[untyped-decorator, unused-ignore]
-def _constant(x: Array) -> Array:
-    return x
-
-
 defvjp(_cholesky, _cholesky_vjp)
 defvjp(_solve, _solve_vjp_a, _solve_vjp_b)
 defvjp(_erfc, _erfc_vjp)
 defvjp(_gammaln, lambda _, x: lambda g: g * _digamma(x))
 defvjp(_digamma, lambda _, x: lambda g: g * zeta(2.0, x))
-defvjp(_constant, lambda _, x: lambda g: anp.zeros(x.shape))
 
 
 class NumpyOps:
@@ -200,7 +202,7 @@ class NumpyOps:
         return out
 
     def stop_gradient(self, x: Tree) -> Tree:
-        return rebuild(x, iter([_constant(leaf) for leaf in leaves(x)]))
+        return rebuild(x, iter([_plain(leaf) for leaf in leaves(x)]))
 
     def value_and_grad(self, f: Callable[..., Array]) -> Callable[..., tuple[Array, Tree]]:
         def call(tree: Tree, *args: Tree) -> tuple[Array, Tree]:

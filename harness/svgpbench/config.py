@@ -244,7 +244,9 @@ class TrainingConfig(Strict):
         return iteration in (1, self.iterations) or iteration % every == 0
 
 
-NEW_MODEL_DEFAULTS: Final[dict[str, dict[str, Any]]] = {"likelihood": {"latent_mean": "data"}}
+NEW_MODEL_DEFAULTS: Final[dict[str, dict[str, Any]]] = {
+    "likelihood": {"latent_mean": "data", "integrals": "adaptive"}
+}
 """By table: values of keys that a new experiment file or a fit leaves out.
 
 The defaults of the classes themselves are never changed, because ids of records depend on them.

@@ -82,6 +82,7 @@ REACHES: dict[str, tuple[str, Any, set[str]]] = {
     "likelihood.classes": ("softmax", 3, {"model"}),
     "likelihood.epsilon": ("robust-max", 0.2, {"model"}),
     "likelihood.samples": ("softmax", 3, {"model"}),
+    "likelihood.integrals": ("student-t", "adaptive", {"model"}),
     "likelihood.negative_beta": ("student-t", "raw", {"model"}),
     "inducing.count": ("", 11, {"basis"}),
     "inducing.gamma": ("two bases", 10, {"basis"}),

@@ -135,7 +135,7 @@ def test_an_option_that_is_a_key_of_its_table_is_refused(guide: Guide) -> None:
 def test_they_are_listed(guide: Guide) -> None:
     listed = json.loads(guide.run("list", "--json").stdout)
     for section, name, options in (
-        ("likelihoods", "logistic", {"negative_beta", "nodes", "rate"}),
+        ("likelihoods", "logistic", {"integrals", "negative_beta", "nodes", "rate"}),
         ("kernels", "rational-quadratic", {"alpha"}),
         ("inducing", "along-column", {"column"}),
     ):

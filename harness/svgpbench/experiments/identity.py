@@ -172,6 +172,8 @@ def likelihood_keys(config: LikelihoodConfig) -> LikelihoodConfig:
     keys = options_of(likelihood)
     if likelihood.log_concave:
         del keys["negative_beta"]  # β is never negative there
+    if likelihood.closed_form or likelihood.integrals == "fixed":
+        del keys["integrals"]  # older records do not have it
     if isinstance(likelihood, MulticlassLikelihood) and "classes" not in config.options:
         del keys["classes"]
     latent_mean = "zero" if likelihood.support == "real" else config.latent_mean

@@ -33,7 +33,7 @@ ONE_IN = 10
 NOT_HASHED: Any = {
     "backend": True,
     "training": {"joint", "steps", "until"},
-    "likelihood": {"latent_mean"},
+    "likelihood": {"latent_mean", "integrals"},
 }
 """Fields left out of the hash that draws these cells: the backend, and fields that were added later."""
 """Fields left out of the hash that draws these cells: the backend, and fields that were added later."""

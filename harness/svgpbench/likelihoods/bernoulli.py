@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from scipy.special import ndtri
+
 from svgpbench.likelihoods.likelihood import Squash, Support
 from svgpbench.likelihoods.quadrature import QuadratureLikelihood
 from svgpbench.numerics.normal import squashed_log_ndtr
@@ -32,6 +34,11 @@ class BernoulliProbit(QuadratureLikelihood):
         value, slope = squashed_log_ndtr(ops, sign * f, self.squash)
         return value, sign * slope
 
+    def bend(self, ops: Ops, p: Tree, y: Array) -> tuple[Array, Array]:
+        if not self.squash:
+            return 0.0 * y, 0.0 * y + 1.0
+        return (2.0 * y - 1.0) * float(ndtri(self.squash)), 0.0 * y + 0.3  # where Φ is ε
+
     def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
         margin = (2.0 * y - 1.0) * mu / ops.sqrt(1.0 + v)
         return ops.sum(squashed_log_ndtr(ops, margin, self.squash)[0], axis=0)
@@ -52,6 +59,9 @@ class BernoulliLogit(QuadratureLikelihood):
         margin = (2.0 * y - 1.0) * f
         value = -ops.softplus(-margin)
         return value, (2.0 * y - 1.0) * (1.0 - ops.exp(value))
+
+    def bend(self, ops: Ops, p: Tree, y: Array) -> tuple[Array, Array]:
+        return 0.0 * y, 0.0 * y + 1.0
 
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
         return ops.exp(self.log_predictive_density(ops, p, mu[0, ...] * 0.0 + 1.0, mu, v))

@@ -73,27 +73,34 @@ def predictive_rule(ops: Ops, log_p: LogDensityAlongQ, like: Position) -> Rule:
     return rule(ops, first_centre, second_centre, REACH + 0.0 * like, PREDICTIVE_NODES)
 
 
-def expectation_rule(ops: Ops, log_p: LogDensityAlongQ, sd: Position) -> Rule:
-    """Return nodes for ∫ log p(y | f) N(t; 0, 1) dt, from the centre of q and from the bend of log p.
+def expectation_rule(ops: Ops, second: Centre, sd: Position) -> Rule:
+    """Return nodes and weights of E log p(y | f), from the centre of q and from the bend of log p.
 
     The nodes reach further if √v is large, because log p may fall like exp(f), which moves the mass by √v.
     """
     origin = 0.0 * sd
     reach = REACH + ops.where(sd < 10.0, sd, origin + 10.0)
-    second = bend(ops, log_p, origin - REACH, origin + REACH)
-    here = second[..., None]
+    low = -ops.maximum(-second.t, -REACH)  # a bend that is further away adds nothing
+    t = ops.maximum(low, -REACH)
+    centre = Centre(t, -ops.maximum(-second.width, -WIDEST))
+    t, weights = rule(ops, Centre(origin, origin + 1.0), centre, reach, EXPECTATION_NODES)
+    weights = weights * ops.exp(-0.5 * t * t) * (1.0 / math.sqrt(2.0 * math.pi))
+    # with Σw = 1 and Σwt = 0 to rounding, what is linear in f has β = 0, however large its slope
+    m0, m1, m2 = (ops.sum(weights * t**k, axis=-1, keepdims=True) for k in (0, 1, 2))
+    return Rule(t, weights * (m2 - m1 * t) / (m0 * m2 - m1 * m1))
+
+
+def bend_of(ops: Ops, log_p: LogDensityAlongQ, like: Position) -> Centre:
+    """Return the bend of log p within the reach of q, and its width, by bisection."""
+    t = bend(ops, log_p, 0.0 * like - REACH, 0.0 * like + REACH)
+    here = t[..., None]
 
     def curved(d: Array) -> Array:  # without the linear part, which any rule integrates
         return ops.abs(log_p(here + d)[0] + log_p(here - d)[0] - 2.0 * log_p(here)[0])
 
     share = curved(ops.asarray(np.array([WIDEST]))) / WIDEST**3
     least = ops.where(share < 0.5, share, 0.0 * share + 0.5) + 1e-12 * ops.abs(log_p(here)[0])
-    centre = Centre(second, width(ops, curved, least))
-    t, weights = rule(ops, Centre(origin, origin + 1.0), centre, reach, EXPECTATION_NODES)
-    weights = weights * ops.exp(-0.5 * t * t) * (1.0 / math.sqrt(2.0 * math.pi))
-    # with Σw = 1 and Σwt = 0 to rounding, what is linear in f has β = 0, however large its slope
-    m0, m1, m2 = (ops.sum(weights * t**k, axis=-1, keepdims=True) for k in (0, 1, 2))
-    return Rule(t, weights * (m2 - m1 * t) / (m0 * m2 - m1 * m1))
+    return Centre(t, width(ops, curved, least))
 
 
 def product_modes(ops: Ops, log_p: LogDensityAlongQ, like: Position) -> tuple[Position, Position]:

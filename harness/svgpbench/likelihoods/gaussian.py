@@ -30,6 +30,7 @@ class GaussianLikelihood(Likelihood):
     name: ClassVar[str] = "gaussian"
     task: ClassVar[Literal["regression", "classification"]] = "regression"
     support: ClassVar[Support] = "real"
+    closed_form: ClassVar[bool] = True
 
     def initial_parameters(self) -> Tree:
         return GaussianParameters(self.noise_variance)

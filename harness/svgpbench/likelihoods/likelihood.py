@@ -34,6 +34,12 @@ sets negative β to 0; its fixed point is not stationary in S. `raw` keeps β an
 Support: TypeAlias = Literal["real", "positive", "binary", "classes", "counts"]
 """What y holds: any numbers, numbers > 0, labels 0 and 1, labels 0 … C−1, or whole numbers ≥ 0."""
 
+Integrals: TypeAlias = Literal["fixed", "adaptive"]
+"""How expectations under q(f) and class probabilities are computed.
+
+`fixed` takes as many nodes or draws as the likelihood's own option says, placed by q(f) alone, as the papers
+do. `adaptive` takes closed forms, or nodes where the likelihood varies, to 1e-6."""
+
 PerDatum: TypeAlias = Float[Array, "b"]
 PerLatent: TypeAlias = Float[Array, "P b"]
 
@@ -70,7 +76,10 @@ class Likelihood(ABC):
     task: ClassVar[Literal["regression", "classification"]]
     support: ClassVar[Support]  # what y holds
 
+    closed_form: ClassVar[bool] = False  # True: `integrals` changes nothing
+
     negative_beta: Literal["damp", "retreat", "clip", "raw"] = "damp"
+    integrals: Integrals = "fixed"
 
     def __post_init__(self) -> None:
         if self.negative_beta not in NEGATIVE_BETA:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from svgpbench.likelihoods.likelihood import Support
+from svgpbench.likelihoods.likelihood import PerDatum, PerLatent, Support
 from svgpbench.likelihoods.quadrature import QuadratureLikelihood
 from svgpbench.ops import Array, Ops, Tree
 
@@ -25,6 +25,14 @@ class Poisson(QuadratureLikelihood):
     def log_density(self, ops: Ops, p: Tree, y: Array, f: Array) -> tuple[Array, Array]:
         rate = ops.exp(f)
         return y * f - rate - ops.lgamma(y + 1.0), y - rate
+
+    def _at_nodes(
+        self, ops: Ops, p: Tree, y: PerDatum, mu: PerLatent, v: PerLatent
+    ) -> tuple[PerDatum, PerLatent, PerLatent]:
+        if self.integrals == "fixed":
+            return super()._at_nodes(ops, p, y, mu, v)
+        rate = ops.exp(mu + 0.5 * v)
+        return ops.sum(y * mu - rate, axis=0) - ops.lgamma(y + 1.0), y - rate, rate
 
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
         return ops.exp(mu + 0.5 * v)[0, ...]

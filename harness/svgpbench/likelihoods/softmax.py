@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 from jaxtyping import Float
 from pydantic import PositiveInt
 
+from svgpbench.likelihoods.largest import of_normal_plus_gumbel
 from svgpbench.likelihoods.likelihood import (
     Expectations,
     NoParameters,
@@ -34,6 +35,10 @@ class Softmax(MulticlassLikelihood):
 
     α and β are the averages of ∇log p and −∇²log p (the diagonal), so β ≥ 0. β is not −2 ∂V̂/∂v of the
     sampled V̂, whose noise is much larger: a gradient by autodiff agrees with it only to O(S^−½).
+
+    With `integrals` "fixed", predictions take the draws of training: of three equal classes at 100 draws,
+    probabilities are off by 0.02 and log densities by 0.1; at 10,000 draws probabilities by 0.002.
+    "adaptive" predictions are integrals without draws, exact to 1e-6.
     """
 
     samples: PositiveInt = 100  # what GPflow's Monte Carlo likelihoods draw
@@ -87,9 +92,14 @@ class Softmax(MulticlassLikelihood):
         return self.predicted(ops, p, y, mu, v).log_density
 
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
+        if self.integrals == "adaptive":
+            return of_normal_plus_gumbel(ops, mu, v)
         return matvec(self._probabilities(ops, p, mu, v)[0], p.weights)
 
     def predicted(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Predicted:
+        if self.integrals == "adaptive":
+            found = of_normal_plus_gumbel(ops, mu, v)
+            return Predicted(ops.log(ops.sum(self.one_hot(ops, y) * found, axis=0)), found)
         probabilities, log_total = self._probabilities(ops, p, mu, v)  # [C, b, S], [b, S]
         label = self.one_hot(ops, y)
         sd = ops.matrix_transpose(label * ops.sqrt(v))  # [b, C]

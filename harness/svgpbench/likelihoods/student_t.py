@@ -57,6 +57,9 @@ class StudentT(QuadratureLikelihood):
         value = constant - ops.log(p.scale) - half * ops.log1p(square / spread)
         return value, 2.0 * half * error / (spread + square)
 
+    def bend(self, ops: Ops, p: Tree, y: Array) -> tuple[Array, Array]:
+        return y, 0.0 * y + math.sqrt(self.df) * p.scale
+
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
         return mu[0, ...]
 
