@@ -15,6 +15,7 @@ from svgpbench.cli.options import (
     given_arguments,
     has_records,
     records_folder,
+    shipped_count_too,
 )
 from svgpbench.cli.printing import print_json, show, tell
 from svgpbench.config import DataConfig
@@ -126,11 +127,17 @@ def advise_command(
     experiments = [load_experiment(name) for name in experiment or ()]
     question = Question(likelihoods, n, D, M, factor)
     folder = records_folder(results) if has_records(results) else RELEASED
+    shipped = RELEASED if shipped_count_too(results) else None
     if folder == RELEASED:
         tell(
             f"no records here: answered from those of version {__version__}; --results names others"
         )
-    advice = advise(folder, question, metric, experiments)
+    if shipped:
+        tell(
+            f"answered from the records in {folder} and those of version {__version__}; "
+            f"--results {folder} takes the former alone"
+        )
+    advice = advise(folder, question, metric, experiments, shipped)
     if as_json:
         print_json(advice.to_json())
     elif as_markdown:

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from svgpbench import __version__
-from svgpbench.cli.options import AsJson, RecordsFolder, has_records, records_folder
+from svgpbench.cli.options import (
+    AsJson,
+    RecordsFolder,
+    has_records,
+    records_folder,
+    shipped_count_too,
+)
 from svgpbench.cli.printing import counting, print_json, say, show, tell
 from svgpbench.errors import UserError, unknown
 from svgpbench.output.table import Column, Styled, Table
@@ -86,24 +92,44 @@ def claims_command(
     if page == "contradictions":
         typer.echo(_contradictions(records_folder(results)))
         return
+    shipped_count = shipped_count_too(results) and not page
     results = records_folder(results)
     from svgpbench.papers import load_paper, paper_folders
     from svgpbench.papers.judged_claims import judged_claims
+    from svgpbench.papers.ledger import as_row, grades_page, released
 
     papers = [load_paper(name) for name in ([paper] if paper else paper_folders())]
     at_once = "" if ids else " (--released shows the shipped grades at once)"
     with counting(f"computing claims afresh{at_once}") as on_done:
         ledger = judged_claims(papers, results, ids or [], on_done)
+    # what nothing here decides has the grade that was shipped
+    not_run = {judged.claim.id for _, judged in ledger if judged.grade == "not run"}
+    shipped = {
+        row["id"]: row for row in (released(paper) if shipped_count else ()) if row["id"] in not_run
+    }
+    if shipped:
+        tell(
+            f"{len(shipped)} of {len(ledger)} grades are those of version {__version__}, as {results} "
+            f"has no runs for them; --results {results} shows yours alone"
+        )
     if page == "artefacts":
         from svgpbench.papers.artefact_costs import costs_as_markdown
 
         typer.echo(costs_as_markdown(papers, ledger, results))
     elif as_markdown:
-        from svgpbench.papers.ledger import as_row, grades_page
-
-        typer.echo(grades_page([as_row(judged) for _, judged in ledger]))
+        typer.echo(
+            grades_page([shipped.get(judged.claim.id, as_row(judged)) for _, judged in ledger])
+        )
     elif as_json:
-        print_json([{"paper": owner.name, **judged.to_json()} for owner, judged in ledger])
+        print_json(
+            [
+                {"paper": owner.name, **judged.to_json()}
+                | ({"released": row} if (row := shipped.get(judged.claim.id)) else {})
+                for owner, judged in ledger
+            ]
+        )
+    elif ids and len(ledger) == 1 and shipped:
+        _print_released(paper, as_markdown=False, ids=ids)
     elif ids and len(ledger) == 1:
         show(*_entry(*ledger[0], results))
     else:
@@ -111,7 +137,10 @@ def claims_command(
         for _, judged in ledger:
             effect = judged.finding if judged.grade == "not run" else judged.effect
             claim = judged.claim
-            rows.append([claim.id, claim.title, judged.grade, judged.fidelity, effect])
+            shown = [str(judged.grade), str(judged.fidelity), effect]
+            if found := shipped.get(claim.id):
+                shown = [found["grade"], f"{found['fidelity']}, shipped", found["effect"]]
+            rows.append([claim.id, claim.title, *shown])
         table = _table(rows)
         show(*(_with_summary(papers[0], table) if paper and not ids else [table]))
 
@@ -184,8 +213,7 @@ def _contradictions(results: Path) -> str:
     conflicts = contradictions()
     papers = [load_paper(name) for name in paper_folders()]
     ids = [claim.id for conflict in conflicts for claim in conflict.claims]
-    at_once = "" if ids else " (--released shows the shipped grades at once)"
-    with counting(f"computing claims afresh{at_once}") as on_done:
+    with counting("computing claims afresh") as on_done:
         ledger = judged_claims(papers, results, ids, on_done)
     return contradictions_as_markdown(conflicts, {judged.claim.id: judged for _, judged in ledger})
 

@@ -134,6 +134,14 @@ def has_records(results: Path | None) -> bool:
     return results is not None or _has_records(RESULTS) or _has_records(COMMITTED)
 
 
+def shipped_count_too(results: Path | None) -> bool:
+    """Return True if the records and grades that are shipped count beside those of `records_folder`.
+
+    They do unless the user names a folder, or a clone has them as `results`.
+    """
+    return results is None and _has_records(RESULTS)
+
+
 def _has_records(folder: Path) -> bool:
     """Return True if a folder has records of cells, or of `svgpbench learn` or `survive`."""
     from svgpbench.results.store import experiments

@@ -208,12 +208,18 @@ class Advice:
 
 
 def advise(
-    results: Path, question: Question, metric: str, experiments: Sequence[Experiment] = ()
+    results: Path,
+    question: Question,
+    metric: str,
+    experiments: Sequence[Experiment] = (),
+    shipped: Path | None = None,
 ) -> Advice:
-    """Return the advice that a folder of records gives on a question.
+    """Return the advice that a folder of records, and the shipped records beside it, give on a question.
 
     Args:
         results: folder of records; its subfolder `learning` has those of `svgpbench learn`.
+        shipped: folder of records that count too. Of a data set in an experiment that both folders have,
+            the folder with more records counts.
         question: the data of the user.
         metric: a score with a region of practical equivalence.
         experiments: those of the user, which declare if rates were searched.
@@ -222,7 +228,17 @@ def advise(
         UserError: as `cases_in` does.
     """
     rates = marks(experiments)
-    cases, notes = cases_in(results)
+    found: dict[tuple[str, str, str], Case] = {}
+    notes: list[str] = []
+    folders = [results] if shipped is None else [results, shipped]
+    for folder in folders:
+        cases, left_out = cases_in(folder)
+        notes += [line for line in left_out if line not in notes]
+        for case in cases:
+            earlier = found.setdefault((case.experiment, case.likelihood, case.data), case)
+            if len(case.records) > len(earlier.records):
+                found[case.experiment, case.likelihood, case.data] = case
+    cases = list(found.values())
     groups: dict[tuple[str, str], list[Case]] = {}
     for case in near(cases, question):
         groups.setdefault((case.experiment, case.likelihood), []).append(case)
@@ -231,7 +247,9 @@ def advise(
         for (experiment, _), near_cases in groups.items()
     ]
     recorded = tuple(field for field in fields if field is not None)
-    timed = timed_fields(results / "learning", question) if metric == "nlpd" else ()
+    timed: tuple[TimedField, ...] = ()
+    for folder in folders if metric == "nlpd" else ():
+        timed = timed or timed_fields(folder / "learning", question)
     far = () if recorded or timed else tuple(nearest(cases, question))
     return Advice(question, metric, recorded, timed, far, tuple(notes))
 
