@@ -7,6 +7,8 @@ from trained_here import trained
 
 from svgpbench.api import Posterior
 
+DATA = {"latent_mean": "data"}
+
 
 def inputs(n=60):
     rng = np.random.default_rng(0)
@@ -29,6 +31,7 @@ def posteriors(X) -> dict[str, Posterior]:
     squashed = {"name": "bernoulli-probit", "squash": 1e-3}
     exact, softmax = {"name": "bernoulli-probit"}, {"name": "softmax", "samples": 20}
     isotropic, matern32 = {"name": "se", "ard": False}, {"name": "matern32"}
+    rare = np.where(np.arange(len(X)) < 6, "no", "yes")
     two, three = label(X, ["no", "yes"]), label(X, ["ash", "elm", "oak"])
     return {
         "gaussian": trained(X),
@@ -36,4 +39,6 @@ def posteriors(X) -> dict[str, Posterior]:
         "squashed": trained(X, two, likelihood=squashed, kernel=matern32),
         "probit": trained(X, two, likelihood=exact, kernel=matern32),
         "softmax": trained(X, three, likelihood=softmax),
+        "probit with a mean": trained(X, rare, likelihood=exact | DATA, kernel=matern32),
+        "softmax with a mean": trained(X, three, likelihood=softmax | DATA),
     }

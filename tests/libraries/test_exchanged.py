@@ -34,7 +34,8 @@ def test_the_file_says_q_of_u(posteriors, tmp_path) -> None:
         Z, mean, covariance = posterior.inducing()
         root = L @ w.chol
         np.testing.assert_array_equal(w.Z, Z)
-        np.testing.assert_allclose(w.mean @ L.T, mean, atol=1e-9, err_msg=name)
+        m0 = np.reshape(w.latent_mean, (-1, 1)) if len(w.latent_mean) else 0.0
+        np.testing.assert_allclose(m0 + w.mean @ L.T, mean, atol=1e-9, err_msg=name)
         np.testing.assert_allclose(root @ root.mT, covariance, atol=1e-9, err_msg=name)
 
 

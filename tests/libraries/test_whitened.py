@@ -49,7 +49,7 @@ def one(**changes) -> ExportedPosterior:
 def test_a_file_comes_back_bit_for_bit(tmp_path) -> None:
     wanted = one()
     found = load_whitened(save_whitened(wanted, tmp_path / "one.npz"))
-    for name in ExportedPosterior._fields[:-1]:
+    for name in set(ExportedPosterior._fields) - {"table"}:
         assert np.array_equal(getattr(found, name), getattr(wanted, name)), name
     for name in TableScaling._fields:
         assert np.array_equal(getattr(found.table, name), getattr(wanted.table, name)), name

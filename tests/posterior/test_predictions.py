@@ -18,6 +18,7 @@ from svgpbench.api import Posterior, fit
 from svgpbench.likelihoods import likelihoods
 
 Floats = npt.NDArray[np.float64]
+GUARDED = QUICK | {"steps": "guarded"}
 
 
 def one_of_largest(f: Floats) -> Floats:
@@ -64,7 +65,7 @@ def fitted(name: str) -> Fitted:
         "classes": np.array(TREES[3])[np.digitize(f, [-0.2, 0.6])],
     }[likelihoods()[name].support]
     likelihood = {"name": name} | OPTIONS.get(name, {})
-    return Fitted(X, y, fit(X, y, likelihood=likelihood, inducing=10, training=QUICK))
+    return Fitted(X, y, fit(X, y, likelihood=likelihood, inducing=10, training=GUARDED))
 
 
 def integrated(name: str, posterior: Posterior, X: Floats) -> Floats:

@@ -412,6 +412,9 @@ def to_gpflow(path: str | Path) -> Any:
         kernel(variance=exported.variance, lengthscales=scales),
         _build_likelihood(path, exported),
         JitteredPoints(exported.Z, exported.jitter),
+        mean_function=gpflow.functions.Constant(exported.latent_mean)
+        if len(exported.latent_mean)
+        else None,
         num_latent_gps=len(exported.mean),
         q_mu=exported.mean.T,
         q_sqrt=exported.chol,
@@ -424,7 +427,7 @@ def from_gpflow(model: Any, path: str | Path, table: TableScaling | None = None)
     """Write the posterior of a `gpflow.models.SVGP`, whitened or not, to an .npz file.
 
     Args:
-        model: a model with a kernel of `KERNELS` on all inputs, mean 0, and inducing points.
+        model: a model with a kernel of `KERNELS` on all inputs, a constant mean, and inducing points.
         path: path of the file.
         table: scaling of the table from which the model's inputs and targets were made; none by default.
 
@@ -436,8 +439,12 @@ def from_gpflow(model: Any, path: str | Path, table: TableScaling | None = None)
     points, mean, chol = model.inducing_variable, model.q_mu.numpy().T, model.q_sqrt.numpy()
     if not isinstance(points, gpflow.inducing_variables.InducingPoints):
         raise UserError(f"inducing variables {type(points).__name__}: only points cross")
-    if not isinstance(model.mean_function, gpflow.functions.Zero):
-        raise UserError(f"mean function {type(model.mean_function).__name__}: svgpbench's is 0")
+    latent_mean: Any = ()
+    if isinstance(model.mean_function, gpflow.functions.Constant):  # `Zero` is one
+        latent_mean = np.broadcast_to(model.mean_function(points.Z[:1]).numpy()[0], len(mean))
+    elif model.mean_function is not None:
+        name = type(model.mean_function).__name__
+        raise UserError(f"mean function {name}: svgpbench's is constant")
     Z = points.Z.numpy()
     jitter = getattr(points, "jitter", gpflow.config.default_jitter())
     if chol.ndim == 2:  # q_diag: [M, P]
@@ -453,7 +460,17 @@ def from_gpflow(model: Any, path: str | Path, table: TableScaling | None = None)
     variance = float(model.kernel.variance.numpy())
     lengthscales = np.ravel(model.kernel.lengthscales.numpy())
     exported = ExportedPosterior(
-        kernel, variance, lengthscales, name, parameters, float(jitter), Z, mean, chol, scaling
+        kernel,
+        variance,
+        lengthscales,
+        name,
+        parameters,
+        float(jitter),
+        Z,
+        mean,
+        chol,
+        scaling,
+        latent_mean,
     )
     return save_whitened(exported, path)
 

@@ -409,7 +409,10 @@ def to_gpjax(path: str | Path) -> Any:
         variance=jnp.asarray(exported.variance),
         n_dims=exported.Z.shape[1],
     )
-    prior = gpx.gps.Prior(kernel, gpx.mean_functions.Zero(), jitter=0.0)
+    mean = gpx.mean_functions.Zero()
+    if len(exported.latent_mean):
+        mean = gpx.mean_functions.Constant(jnp.asarray(exported.latent_mean))
+    prior = gpx.gps.Prior(kernel, mean, jitter=0.0)
     return JitteredGaussian(prior * _build_likelihood(path, exported), exported)
 
 
@@ -420,7 +423,7 @@ def from_gpjax(family: Any, path: str | Path, table: TableScaling | None = None)
     lack it. Predictions of a family from `to_gpjax` do not change.
 
     Args:
-        family: a family with a kernel of `KERNELS` on all inputs, and mean 0.
+        family: a family with a kernel of `KERNELS` on all inputs, and a constant mean.
         path: path of the file.
         table: scaling of the table from which the model's inputs and targets were made; none by default.
 
@@ -431,21 +434,32 @@ def from_gpjax(family: Any, path: str | Path, table: TableScaling | None = None)
     if type(family) not in kinds:
         raise UserError(f"{type(family).__name__}: only Gaussians by mean and root cross")
     prior, jitter = family.model.prior, float(getattr(family, "jitter", family.model.prior.jitter))
-    if type(prior.mean_function) is not gpx.mean_functions.Zero:
-        raise UserError(f"mean {type(prior.mean_function).__name__}: svgpbench's is 0")
+    if type(prior.mean_function) not in (gpx.mean_functions.Zero, gpx.mean_functions.Constant):
+        raise UserError(f"mean {type(prior.mean_function).__name__}: svgpbench's is constant")
     Z = np.asarray(val(family.inducing_inputs), dtype=np.float64)
     mean = np.asarray(val(family.variational_mean), dtype=np.float64).T  # [1, M]
+    latent_mean = np.ravel(np.asarray(prior.mean_function(jnp.asarray(Z[:1])), dtype=np.float64))
     chol = np.asarray(val(family.variational_root_covariance), dtype=np.float64)[None]
     if type(family) is VariationalGaussian:
         K = np.asarray(prior.kernel.gram(jnp.asarray(Z)).as_matrix()) + jitter * np.eye(len(Z))
-        mean, chol = whiten(K, mean, chol)
+        mean, chol = whiten(K, mean - latent_mean, chol)  # its u is f
     name, parameters = _exported_likelihood(family.model.likelihood)
     kernel, chol = named_kernel(prior.kernel, KERNELS), with_positive_diagonal(chol)
     variance = float(val(prior.kernel.variance))
     lengthscales = np.ravel(np.asarray(val(prior.kernel.lengthscale), dtype=np.float64))
     scaling = table or plain_table(Z.shape[1])
     exported = ExportedPosterior(
-        kernel, variance, lengthscales, name, parameters, jitter, Z, mean, chol, scaling
+        kernel,
+        variance,
+        lengthscales,
+        name,
+        parameters,
+        jitter,
+        Z,
+        mean,
+        chol,
+        scaling,
+        latent_mean,
     )
     return save_whitened(exported, path)
 

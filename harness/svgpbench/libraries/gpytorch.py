@@ -501,11 +501,18 @@ class SVGP(ZeroMeanGP):
         strategy = FixedJitter(self, torch.as_tensor(exported.Z), q, jitter=exported.jitter)
         super().__init__(strategy, latents)
         self.covar_module, self.likelihood = kernel, likelihood
+        if len(exported.latent_mean):
+            self.mean_module = gpytorch.means.ConstantMean(batch_shape=batch_shape(latents))
         self.double()
         with torch.no_grad():
             q.variational_mean.copy_(
                 torch.as_tensor(exported.mean).reshape(q.variational_mean.shape)
             )
+            if len(exported.latent_mean):
+                constant = self.mean_module.constant
+                self.mean_module.constant = torch.as_tensor(exported.latent_mean).reshape(
+                    constant.shape
+                )
             chol = q.chol_variational_covar
             chol.copy_(torch.as_tensor(exported.chol).reshape(chol.shape))
             strategy.variational_params_initialized.fill_(1)  # else a first call resets q to p
@@ -553,8 +560,8 @@ def from_gpytorch(
     strategy = getattr(strategy, "base_variational_strategy", strategy)
     if type(strategy) not in (FixedJitter, VariationalStrategy, LargeBatchVariationalStrategy):
         raise UserError(f"{type(strategy).__name__}: only the whitened VariationalStrategy crosses")
-    if not isinstance(model.mean_module, gpytorch.means.ZeroMean):
-        raise UserError(f"mean {type(model.mean_module).__name__}: svgpbench's is 0")
+    if type(model.mean_module) not in (gpytorch.means.ZeroMean, gpytorch.means.ConstantMean):
+        raise UserError(f"mean {type(model.mean_module).__name__}: svgpbench's is constant")
     q = strategy._variational_distribution()
     if not isinstance(q, gpytorch.distributions.MultivariateNormal):
         raise UserError(f"q(u) {type(q).__name__}: only a Gaussian with a covariance crosses")
@@ -568,8 +575,21 @@ def from_gpytorch(
     covariance = _numbers(q.covariance_matrix).reshape(-1, len(Z), len(Z))
     chol = lower_factor(covariance, "the covariance of q(u)")
     scaling = table or plain_table(Z.shape[1])
+    latent_mean: Any = ()
+    if isinstance(model.mean_module, gpytorch.means.ConstantMean):
+        latent_mean = _numbers(model.mean_module.constant.reshape(-1).expand(len(mean)))
     exported = ExportedPosterior(
-        kernel, variance, lengthscales, name, parameters, jitter, Z, mean, chol, scaling
+        kernel,
+        variance,
+        lengthscales,
+        name,
+        parameters,
+        jitter,
+        Z,
+        mean,
+        chol,
+        scaling,
+        latent_mean,
     )
     return save_whitened(exported, path)
 

@@ -1,7 +1,8 @@
 """The exported form of a posterior: an .npz of numbers and one JSON text. Reading it needs only NumPy.
 
-Latents share one kernel and have mean 0. Their values at inducing inputs Z are u = Lv with
-LLᵀ = K(Z, Z) + jitter·I and q(v) = N(mean, chol cholᵀ). The jitter is added to K(Z, Z) only.
+Latents share one kernel and have constant prior means. Their values at inducing inputs Z are
+u = latent_mean + Lv with LLᵀ = K(Z, Z) + jitter·I and q(v) = N(mean, chol cholᵀ).
+The jitter is added to K(Z, Z) only.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ SHAPES = {
     "y_scale": "",
 }
 """Arrays and their axes; l is D, or 1 for a kernel with one lengthscale."""
+OPTIONAL = {"latent_mean": "P"}
+"""Arrays that a file may lack; prior means are then 0."""
 
 LIKELIHOODS: dict[str, dict[str, type]] = {
     "gaussian": {"noise_variance": float},
@@ -81,6 +84,7 @@ class ExportedPosterior(NamedTuple):
     mean: Floats  # [P, M]
     chol: Floats  # [P, M, M], lower, its diagonal positive
     table: TableScaling
+    latent_mean: Floats | tuple[()] = ()  # [P]; () means 0
 
 
 def plain_table(dimensions: int) -> TableScaling:
@@ -158,6 +162,8 @@ def save_whitened(whitened: ExportedPosterior, path: str | Path) -> Path:
     values = {"format": FORMAT, **whitened.table._asdict(), **whitened._asdict()}
     facts = {x: list(values[x]) if kind is list else values[x] for x, kind in WORDS.items()}
     arrays = {x: np.asarray(values[x], dtype=np.float64) for x in SHAPES}
+    if np.any(whitened.latent_mean):
+        arrays["latent_mean"] = np.asarray(whitened.latent_mean, dtype=np.float64)
     _check(file, facts, arrays)
     write_numbers(file, FACTS, json.dumps(facts).encode(), arrays)
     return file
@@ -175,6 +181,7 @@ def load_whitened(path: str | Path) -> ExportedPosterior:
     values: dict[str, Any] = {x: facts[x] for x in WORDS}
     values |= {x: tuple(facts[x]) for x, kind in WORDS.items() if kind is list}
     values |= {x: arrays[x] if axes else float(arrays[x]) for x, axes in SHAPES.items()}
+    values["latent_mean"] = arrays.get("latent_mean", ())
     values["table"] = TableScaling(**{x: values[x] for x in TableScaling._fields})
     return ExportedPosterior(**{x: values[x] for x in ExportedPosterior._fields})
 
@@ -182,10 +189,12 @@ def load_whitened(path: str | Path) -> ExportedPosterior:
 def _check(file: Path, facts: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Raise `UserError` if the JSON text and the arrays are not those of one posterior."""
     _check_words(file, facts)
-    if odd := sorted(arrays.keys() ^ SHAPES.keys()):
+    if odd := sorted((arrays.keys() - OPTIONAL.keys()) ^ SHAPES.keys()):
         raise UserError(f"{file}: {odd[0]!r} is missing from a posterior, or no part of one")
     sizes = {"D": len(facts["features"])}
-    for name, axes in SHAPES.items():
+    for name, axes in (SHAPES | OPTIONAL).items():
+        if name in OPTIONAL and name not in arrays:
+            continue
         array = arrays[name]
         expected = [sizes.setdefault(axis, size) for axis, size in zip(axes, array.shape)]  # noqa: B905
         if array.dtype != np.float64 or array.shape != tuple(expected) or array.ndim != len(axes):

@@ -61,7 +61,8 @@ def import_posterior(path: str | Path) -> Posterior:
         y_scale=table.y_scale,
     )
     scales = KernelParameters(np.array([exchanged.variance]), exchanged.lengthscales[None])
-    theta = Theta(scales, build_likelihood(likelihood).initial_parameters(), exchanged.Z)
+    parameters = build_likelihood(likelihood).initial_parameters()
+    theta = Theta(scales, parameters, exchanged.Z, exchanged.latent_mean)
     state = QState(MeanCholesky(exchanged.mean, exchanged.chol), (), np.zeros(()))
     posterior = Posterior(facts, theta, state, table.x_mean, table.x_scale)
     _ = posterior.model  # raises if the kernel is unknown
@@ -97,6 +98,7 @@ def whitened(posterior: Posterior) -> ExportedPosterior:
             facts.class_labels or (),
             facts.n,
         ),
+        theta.mean,
     )
 
 
