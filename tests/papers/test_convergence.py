@@ -84,6 +84,10 @@ def test_a_window_covers_no_more_than_a_quarter_of_a_trace(looks: int, window: i
     spike = [float(at == middle) for at in range(looks)]
     smooth = bound_trace(range(1, looks + 1), spike, minibatches=True).bound
     assert smooth[middle] == (1.0 if window == 1 else 0.0)
+    uneven = [float(at * at % 7) + 0.01 * at for at in range(looks)]
+    smooth = bound_trace(range(1, looks + 1), uneven, minibatches=True).bound
+    reach = window // 2
+    assert smooth[middle] == np.median(uneven[middle - reach : middle + reach + 1])
 
 
 def test_a_median_over_looks_without_a_number_is_none_itself() -> None:

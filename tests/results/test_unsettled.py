@@ -34,6 +34,7 @@ FALLS = [*FLAT[:-2], 65.0, 61.0]
         ([*FLAT[:-2], 65.0, 60.0], "the bound fell by 5 in the last quarter of the run"),
         ([5.0, 7.0, 6.0], "the bound fell by 1 in the last quarter of the run"),
         ([5.0, 6.0, 6.0], ""),
+        ([*FLAT[:-2], 60.05, 60.0], ""),  # a fall within the region
         ([5.0], ""),
     ],
 )
@@ -55,6 +56,15 @@ def test_a_note_names_the_worst_first_and_counts_runs() -> None:
         f"B on airfoil (rose by 1; 1 of 3 runs), A on airfoil (rose by 0.1; 2 of 3 runs); {LONGER}"
     )
     assert unsettled_note(records[:1]) == ""
+
+
+def test_the_worst_is_that_of_a_method_s_runs_in_regions_of_their_own_rows() -> None:
+    """A rise of 20 on 9000 rows is less than one of 1 on 90."""
+    many = {"iteration": list(range(1, 9)), "elbo": [*FLAT[:-1], 80.0]}
+    large = record(cell("boston", "B"), 80.0, trace=many, data={"n_train": 9000})
+    small = [run("A", bound, fold=fold) for fold, bound in enumerate([RISES, FALLS])]
+    note = unsettled_note([large, *small])
+    assert "run: A on airfoil (rose by 1; 2 of 2 runs), B on boston (rose by 20; 1 of 1" in note
 
 
 def test_a_note_names_five_and_counts_the_others() -> None:
