@@ -82,6 +82,20 @@ def test_finals_are_means_and_standard_errors_of_each_method_in_its_panel(draw: 
     assert [patch.get_height() for patch in figure.axes[1].patches] == [5 / 8, 7 / 8]  # type: ignore[attr-defined]
 
 
+def test_a_metric_with_a_right_value_has_a_line_there(draw: Draw) -> None:
+    records = [record(cell(fold=fold), -1.0, coverage=0.9, nlpd=1.0) for fold in (0, 1)]
+    figure, _ = draw(Finals(metrics=("coverage", "nlpd")), *records)
+    dotted = [
+        [
+            float(np.asarray(line.get_ydata())[0])
+            for line in panel.lines
+            if line.get_linestyle() == ":"
+        ]
+        for panel in figure.axes
+    ]
+    assert dotted == [[0.95], []]
+
+
 def sized(label: str, count: int, **metrics: float) -> list[Record]:
     inducing = InducingConfig(count=count)
     return [
@@ -213,6 +227,47 @@ def test_a_method_without_a_metric_is_named_and_has_not_failed(draw: Draw) -> No
     assert [text.get_text() for text in panel.texts] == ["B: no CRPS"]
     with pytest.raises(UserError, match="no record of by-hand on jax has coverage to draw"):
         draw(Convergence(metrics=("coverage",)), *records)
+
+
+def test_a_method_of_which_a_run_failed_before_its_first_look_has_no_curve(draw: Draw) -> None:
+    """Though other runs of it have one."""
+    failed = record(cell(fold=1), status="not_pd")
+    whole = [timed(0, 1.0, 2.0, 3.0, method=method) for method in "AB"]
+    figure, _ = draw(Convergence(), *whole, failed)
+    for panel in figure.axes:
+        assert len(panel.lines) == 1
+        assert [text.get_text() for text in panel.texts] == ["A: failed"]
+
+
+def test_a_band_is_a_standard_error_on_either_side_of_a_mean(draw: Draw) -> None:
+    nlpd = [[3.0, 2.0, 1.0], [3.4, 2.2, 1.2]]
+    figure, _ = draw(
+        Convergence(metrics=("nlpd",)),
+        *(timed(fold, 1.0, 2.0, 3.0, nlpd=values) for fold, values in enumerate(nlpd)),
+    )
+    (panel,) = figure.axes
+    (band,) = panel.collections
+    corners = np.asarray(band.get_paths()[0].vertices)
+    for x, (one, other) in enumerate(zip(*nlpd, strict=True), 1):
+        at = corners[np.isclose(corners[:, 0], x)][:, 1]
+        mean, error = (one + other) / 2, (other - one) / 2**0.5  # s.d. times √(1/2 + 45/90)
+        assert (at.min(), at.max()) == pytest.approx((mean - error, mean + error))
+
+
+def test_a_depth_is_below_the_best_mean_of_all_methods_that_are_better_higher(draw: Draw) -> None:
+    records = [
+        record(
+            cell(method=method),
+            trace={"iteration": [1, 2], "elbo": [-90.0, best], "nlpd": [9.0, 1.0]},
+        )
+        for method, best in (("A", -4.0), ("B", -1.0), ("C", -2.0))
+    ]
+    figure, caption = draw(Convergence(depth=5.0), *records)
+    bound, density = figure.axes
+    assert bound.get_ylim() == pytest.approx((-6.0, -0.7))
+    assert density.get_ylim()[0] < 1.0  # the densities have no depth
+    assert not bound.texts
+    assert "more than 5 from the best" in caption
 
 
 def drawn_with(draw: Draw, *ends: float) -> Axes:

@@ -73,3 +73,13 @@ def test_an_open_claim_says_what_would_decide() -> None:
     said = with_explanation("It may be so.", Grade.open, [("NLPD", wide), ("speed", SPEED)])
     assert said == "It may be so. Open: 9 splits would decide."
     assert with_explanation("It is so.", Grade.holds, [("NLPD", NLPD)]) == "It is so."
+
+
+def test_an_open_claim_has_two_different_notes_of_open_parts() -> None:
+    notes = ("5 would decide", "5 would decide", "7 would decide", "9 would decide")
+    effects = tuple(Effect(f"set {at}", "undecided", note=note) for at, note in enumerate(notes))
+    decided = Judgement(Grade.fails, (Effect("a", "undecided", note="of a part that fails"),))
+    said = with_explanation(
+        "So?", Grade.open, [("a", decided), ("b", Judgement(Grade.open, effects))]
+    )
+    assert said == "So? Open: 5 would decide. Open: 7 would decide."

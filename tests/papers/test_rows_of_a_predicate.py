@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted_frames import around, planted, reversed_around, together
-from planted_grades import NO, OPEN, YES, judged
+from planted_grades import DIRECTION, NO, OPEN, YES, judged
 from planted_traces import NEVER, converging
 
 from svgpbench.papers.grades import Grade
@@ -47,6 +47,13 @@ def rising(*levels: float) -> pd.DataFrame:
     """NLPD of A at rising settings."""
     of = enumerate(levels)
     return together(*(planted({"A": around(x)}, inducing=10 + at) for at, x in of))
+
+
+def timed(low: float, high: float) -> pd.DataFrame:
+    """Five rounds in which B takes as many times as long as A, between two quartiles."""
+    ratios = enumerate((low, low, low, high, high))
+    rows = [row for at, x in ratios for row in (("A", at, 2.0), ("B", at, 2.0 * x))]
+    return pd.DataFrame(rows, columns=["method", "round", "seconds"]).assign(problem="M50")
 
 
 def drifting(theta: Mapping[str, list[float]]) -> pd.DataFrame:
@@ -207,6 +214,14 @@ MOVED: dict[str, tuple[str, pd.DataFrame, dict[str, Any], tuple[Grade, Grade, Gr
         (NO, NO, YES),
     ),
     "differs": ("differs", pd.DataFrame({"residual": [0.15]}), {"at_least": 0.1}, (YES, YES, NO)),
+    "a ratio's least": ("ratio", timed(5, 6), PAIR | {"at_least": 4.0}, (YES, YES, DIRECTION)),
+    "a ratio's most": (
+        "ratio",
+        timed(5, 6),
+        PAIR | {"at_least": 1.2, "at_most": 8.0},
+        (YES, YES, DIRECTION),
+    ),
+    "as long": ("as_long", timed(1.15, 1.16), PAIR, (NO, NO, YES)),
     "exponent": (
         "exponent",
         pd.DataFrame({"M": [10, 100], "flops": [1.0, 10**2.08]}),

@@ -14,7 +14,7 @@ from svgpbench.errors import UserError
 from svgpbench.output.result_table import Finals
 from svgpbench.results.frames import METRICS
 from svgpbench.results.records import Record
-from svgpbench.stats.means import mean_and_error
+from svgpbench.stats.means import mean_and_error, means_and_errors
 
 
 def row(*records: Record, **which: str) -> dict[str, Any]:
@@ -218,3 +218,11 @@ def test_notes_follow_the_order_of_the_rows() -> None:
     ]
     notes = Finals().build(collected(*records)).notes
     assert [note.split(": ")[1].split(",")[0] for note in notes] == ["boston", "airfoil"]
+
+
+def test_where_there_is_no_mean_there_is_no_error() -> None:
+    """One start of a split has no finite value: the splits alone would have an error."""
+    index = pd.MultiIndex.from_product([[0], [0, 1], [0, 1]], names=["split_seed", "fold", "seed"])
+    values = pd.DataFrame({"nlpd": [math.nan, 0.4, 0.5, 0.6]}, index)
+    (mean,), (error,) = means_and_errors(values, 0.25, ["nlpd"])
+    assert math.isnan(mean) and math.isnan(error)
