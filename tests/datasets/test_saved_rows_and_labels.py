@@ -228,8 +228,9 @@ INTEGERS = [
     (LARGE + 1, False),
     (-LARGE, True),
     (-LARGE - 1, False),
-    (2**60, True),
-    (-(2**60), True),
+    (2**60, False),
+    (-(2**60), False),
+    (-(2**63), False),
     (1234567890123456789, False),
     (-1234567890123456789, False),
     (10**18, True),
@@ -305,6 +306,7 @@ def test_an_integer_is_read_exactly_or_refused(
         ("1.2345678901234567e+20", 1.2345678901234567e20),
         ("0.12345678901234567890", 0.12345678901234567890),
         ("9007199254740992.0", 2.0**53),
+        ("-9007199254740994.0", -(2.0**53) - 2.0),
     ],
 )
 def test_long_numbers_whose_digits_survive_are_read(

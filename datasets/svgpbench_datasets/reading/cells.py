@@ -34,7 +34,7 @@ def text_of(cell: object) -> str:
 def finite_number(cell: str) -> float | None:
     """Return the finite number that a cell holds in plain decimal notation, or None.
 
-    A long number without an exponent, such as an id, is None if float64 would change its whole part.
+    An integer beyond 2**53 of more than 15 digits, such as an id, is None: float64 would change digits.
     """
     text = cell.strip()
     if not _NUMBER.fullmatch(text):
@@ -49,11 +49,13 @@ def is_numeral(cell: str) -> bool:
 
 
 def _is_held(text: str, value: float) -> bool:
-    """Return True if `value` is the number that the digits of `text` say, or has all that are significant."""
+    """Return True unless `text` is a long integer, such as an id, of which float64 may change a digit."""
     if abs(value) < EXACT or "e" in text.lower():
         return True
     digits = text.lstrip("+-0").partition(".")[0].rstrip("0")
-    return len(digits) <= _DIGITS or Decimal(text) == Decimal(value)
+    if len(digits) <= _DIGITS or abs(Decimal(text)) <= EXACT:
+        return True
+    return "." in text and Decimal(text) == Decimal(value)  # as programs write float64
 
 
 def is_missing(cell: object) -> bool:
