@@ -16,7 +16,7 @@ import pandas as pd
 
 from svgpbench_datasets.dataset import Dataset
 from svgpbench_datasets.entry import DatasetEntry
-from svgpbench_datasets.whole_files import writing
+from svgpbench_datasets.whole_files import whole_file, writing
 
 
 def _croissant_terms(names: str) -> dict[str, str]:
@@ -57,8 +57,9 @@ def write_croissant(entry: DatasetEntry, dataset: Dataset, folder: Path) -> Path
     file = folder / "croissant.json"
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / TABLE).write_bytes(content.getvalue())
-        file.write_text(json.dumps(description, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        with whole_file(folder / TABLE) as table, whole_file(file) as text:
+            table.write_bytes(content.getvalue())
+            text.write_text(json.dumps(description, indent=2, ensure_ascii=False) + "\n", "utf-8")
     return file
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.registry import Registry
+from svgpbench_datasets.whole_files import whole_file
 
 _SECTION = re.compile(r"\[([a-z0-9-]+)(?:\.variants\.([a-z0-9-]+))?\]\s*(?:#.*)?")
 _FINGERPRINT = re.compile(r'fingerprint = "(sha256:[0-9a-f]{64})"')
@@ -49,7 +50,8 @@ def write(pin: Pin) -> None:
         for index, name, written in _fingerprints(lines):
             if name == pin.name:
                 lines[index] = lines[index].replace(written, pin.computed)
-                pin.file.write_text("".join(lines), encoding="utf-8")
+                with whole_file(pin.file) as draft:
+                    draft.write_text("".join(lines), encoding="utf-8")
                 return
     except OSError as error:
         raise DataError(f"{pin.file} cannot be written: {error.strerror or error}") from None

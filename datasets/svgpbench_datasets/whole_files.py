@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from svgpbench_datasets.errors import DataError
@@ -12,14 +12,20 @@ from svgpbench_datasets.errors import DataError
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path, renamed to `path` at the end, or removed if the block raises."""
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
+    """Yield the path of a draft, renamed to `path` at the end, or removed if the block raises.
+
+    A reader finds the old content or the new one, even after a crash or on a full disk.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        yield unfinished
-        if unfinished.exists():
-            unfinished.replace(path)
+        yield draft
+        if draft.exists():
+            with draft.open("rb") as file:
+                os.fsync(file.fileno())
+            draft.replace(path)
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink()
 
 
 @contextmanager

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 
 MOST_LISTED = 30
 
 
 def on_one_line(text: str) -> str:
-    r"""Escape the characters of a text that are not printable, as in `a\x85b`."""
-    return "".join(x if x.isprintable() else ascii(x)[1:-1] for x in text)
+    r"""Escape the characters of a text that are not printable, as in `a\x85b`; blanks of any width stay."""
+    return "".join(
+        x if x.isprintable() or unicodedata.category(x) == "Zs" else ascii(x)[1:-1] for x in text
+    )
+
+
+def without_controls(text: str) -> str:
+    """Escape the characters that are not printable in each line of a text, such as those of a name."""
+    return "\n".join(map(on_one_line, text.split("\n")))
 
 
 class UserError(ValueError):

@@ -126,19 +126,11 @@ class SVGPRegressor(RegressorMixin, _SVGP):
     def predict(self, X: npt.ArrayLike, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """Return the mean of p(y) at X [t, D], and its standard deviation if `return_std`; each [t].
 
-        Raises `ValueError` if the standard deviation is wanted of a p(y) that is not Gaussian.
+        The standard deviation is infinite for Student-t noise with df ≤ 2.
         """
-        rows = self._inputs(X)
-        predicted = self.posterior_.predict(rows)
+        predicted = self.posterior_.predict(self._inputs(X), std=return_std)
         mean: Floats = predicted["mean"].to_numpy()
-        if not return_std:
-            return mean
-        if "variance" not in predicted:
-            raise ValueError(
-                f"likelihood {self.posterior_.facts.likelihood.name!r} has no Gaussian p(y): "
-                "there is no standard deviation to return"
-            )
-        return mean, np.sqrt(predicted["variance"].to_numpy())
+        return (mean, predicted["std"].to_numpy()) if return_std else mean
 
 
 class SVGPClassifier(ClassifierMixin, _SVGP):

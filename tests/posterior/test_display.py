@@ -6,6 +6,7 @@ import dataclasses
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from small_fits import QUICK, classes, regression
 
@@ -120,3 +121,28 @@ def test_a_bound_of_minibatches_is_smoothed_before_it_is_judged(regressed: Poste
     for minibatches, text in texts.items():
         facts = regressed.facts.model_copy(update={"trace": trace, "minibatches": minibatches})
         assert dataclasses.replace(regressed, facts=facts).unsettled == text
+
+
+def test_q_of_u_is_one_line_however_many_points(regressed) -> None:
+    assert (
+        repr(regressed.inducing()) == "<Inducing Z [12, 2], mean [1, 12], covariance [1, 12, 12]>"
+    )
+
+
+def test_the_name_of_an_input_is_no_first_argument_of_a_plot(regressed) -> None:
+    with pytest.raises(UserError, match=r"X is 'right'; give inputs, or the name of one as along="):
+        regressed.plot("right")
+    with pytest.raises(UserError, match="the posterior has no input 'zz'; it has left, right"):
+        regressed.plot(along="zz")
+    with pytest.raises(UserError, match=r"X has shape \(3, 1\)"):
+        regressed.plot([[1.0], [2.0], [3.0]], along="right")
+    with pytest.raises(UserError, match="X has no column 'right'"):
+        regressed.plot(pd.DataFrame({"left": [1.0]}))
+
+
+def test_dollars_in_the_names_of_inputs_and_classes_are_drawn() -> None:
+    X = pd.DataFrame({"$x^$": np.linspace(-1.0, 1.0, 40)})
+    y = np.where(X["$x^$"] > 0, "$a^$", "$b")
+    figure = fit(X, y, likelihood="bernoulli-probit", inducing=5, training=QUICK).plot()
+    figure.draw_without_rendering()
+    assert figure.axes[0].get_xlabel() == r"\$x^\$"

@@ -14,7 +14,7 @@ import scipy.special as sc
 from scipy.stats import norm, qmc
 from small_fits import QUICK
 
-from svgpbench.api import Posterior, fit
+from svgpbench.api import Posterior, UserError, fit
 from svgpbench.likelihoods import likelihoods
 
 Floats = npt.NDArray[np.float64]
@@ -132,3 +132,52 @@ def test_columns_go_by_their_names_and_not_by_the_alphabet() -> None:
     assert posterior.facts.features == ("width", "age", "height")
     assert posterior.predict(frame)["mean"].to_list() == wanted
     assert posterior.predict(frame[["height", "width", "age"]])["mean"].to_list() == wanted
+
+
+LEVELS = (0.05, 0.5, 0.95)
+
+
+def drawn(name: str, posterior: Posterior, X: Floats) -> Floats:
+    """Draws of y [S, t] in the units of y, through draws of f."""
+    rng, (mu, v) = np.random.default_rng(0), posterior.latent(X)
+    f = mu[0] + np.sqrt(v[0]) * rng.standard_normal((200_000, mu.shape[1]))
+    if name == "poisson":
+        return rng.poisson(np.exp(f)).astype(float)
+    parameters = posterior.theta.likelihood
+    if name == "gaussian":
+        f = f + np.sqrt(parameters.noise_variance) * rng.standard_normal(f.shape)
+    else:
+        f = f + parameters.scale * rng.standard_t(posterior.model.likelihood.df, f.shape)
+    return posterior.facts.y_mean + posterior.facts.y_scale * f
+
+
+@pytest.mark.parametrize("name", ["gaussian", "student-t", "poisson"])
+def test_quantiles_and_deviations_are_of_y_in_its_units(name: str) -> None:
+    X, _, posterior = fitted(name)
+    found = posterior.predict(X[:4], quantiles=LEVELS, std=True)
+    plain = posterior.predict(X[:4])
+    assert list(found) == [*plain, "std", "0.05", "0.5", "0.95"]
+    assert found[list(plain)].equals(plain)
+    y = drawn(name, posterior, X[:4])
+    shown = found[["0.05", "0.5", "0.95"]].to_numpy().T
+    if name == "poisson":  # the least whole number with at least the level below or at it
+        for level, values in zip(LEVELS, shown, strict=True):
+            assert (values % 1 == 0).all()
+            assert ((y <= values).mean(axis=0) > level - 0.005).all()
+            assert ((y < values).mean(axis=0) < level + 0.005).all()
+    else:
+        assert shown == pytest.approx(np.quantile(y, LEVELS, axis=0), abs=0.03 * y.std())
+    assert found["std"].to_numpy() == pytest.approx(y.std(axis=0), rel=0.1)  # the t has heavy tails
+    if name == "gaussian":
+        assert found["std"].to_numpy() ** 2 == pytest.approx(found["variance"].to_numpy())
+
+
+def test_what_has_no_quantiles_is_refused() -> None:
+    X, _, posterior = fitted("softmax")
+    for more in ({"quantiles": [0.5]}, {"std": True}):
+        with pytest.raises(UserError, match="labels have no quantiles and no standard deviation"):
+            posterior.predict(X, **more)
+    X, _, posterior = fitted("gaussian")
+    for level in (0.0, 1.0, -0.1, np.nan):
+        with pytest.raises(UserError, match="level"):
+            posterior.predict(X, quantiles=[0.5, level])

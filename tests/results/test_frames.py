@@ -127,3 +127,10 @@ def test_replicas_do_not_count_and_alone_stand_for_nothing() -> None:
     assert chosen(*of("jax", 1), *replicas, *of("torch", 2)) == "torch"
     with pytest.raises(UserError, match="all of perturbed replicas"):
         chosen(*replicas)
+
+
+def test_a_record_is_one_line_of_python() -> None:
+    trace = {"iteration": list(range(500)), "elbo": [0.5] * 500}
+    shown = repr([record(cell("airfoil", "t-SVGP"), -12.5, trace=trace)])
+    assert shown.startswith("[<Record airfoil t-SVGP jax ") and len(shown) < 150
+    assert shown.endswith("airfoil, t-SVGP, jax, ok, ELBO -12.5>]")

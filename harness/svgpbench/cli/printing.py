@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from svgpbench.errors import without_controls
 from svgpbench.json_values import json_text
 from svgpbench.output.table import Styled, Table
 
@@ -39,14 +40,15 @@ def show(*parts: Table | BuiltTable | str, notes: Iterable[str | Styled] = ()) -
         if index == 0 and parts:
             console.print()
         text, style = note if isinstance(note, Styled) else (note, "dim")
-        console.print(Text(_broken(text, console), style=style), soft_wrap=True)
+        shown = _broken(without_controls(text), console)
+        console.print(Text(shown, style=style), soft_wrap=True)
 
 
 def say(*lines: object, err: bool = False) -> None:
     """Print lines. Where there is a width, each is broken at blanks, but not inside of backticks."""
     console = Console(stderr=err)
     for line in lines:
-        typer.echo(_broken(str(line), console), err=err)
+        typer.echo(_broken(without_controls(str(line)), console), err=err)
 
 
 def _has_width(console: Console) -> bool:
@@ -72,7 +74,8 @@ def print_json(value: Any) -> None:
 
 def tell(text: str) -> None:
     """Print a line of progress on standard error."""
-    Console(stderr=True).print(text, markup=False, highlight=False, style="dim")
+    console = Console(stderr=True)
+    console.print(without_controls(text), markup=False, highlight=False, style="dim")
 
 
 @contextmanager

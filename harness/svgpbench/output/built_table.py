@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from svgpbench.csv_text import as_csv
+from svgpbench.errors import without_controls
 from svgpbench.json_values import json_value
 from svgpbench.output.table import Table
 from svgpbench.output.table_formats import latex, markdown
@@ -37,7 +39,7 @@ class BuiltTable:
         """Return the frame. Lists are joined by semicolons, and dictionaries are JSON."""
         texts = self.frame.map(lambda x: "; ".join(x) if isinstance(x, list) else x)
         texts = texts.map(lambda x: json.dumps(x) if isinstance(x, dict) else x)
-        return texts.to_csv(index=False)
+        return as_csv(texts)
 
     def to_json(self) -> dict[str, Any]:
         """Return the rows of the frame, the notes and the facts. Missing values are null."""
@@ -66,4 +68,4 @@ class BuiltTable:
         for table in self.tables:
             yield replace(table, notes=())
             yield ""
-        yield from (Text(note, style="dim") for note in self.footnotes)
+        yield from (Text(without_controls(note), style="dim") for note in self.footnotes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 
-from svgpbench.atomic import refuse_absent_folder
+from svgpbench.atomic import refuse_absent_folder, write_whole
 from svgpbench.errors import UserError
 from svgpbench.output.figure_and_table_types import ComputedFigure, FigureKind
 from svgpbench.output.figures.convergence import Convergence
@@ -79,11 +80,10 @@ def save(figure: Figure, paths: Sequence[Path], caption: str) -> None:
 def write_figure(
     figure: Figure, path: Path, metadata: dict[str, str | None] | None = None, dpi: int = 200
 ) -> None:
-    """Write a figure to a file. Raises `UserError` if the file cannot be written."""
-    try:
-        figure.savefig(path, dpi=dpi, metadata=metadata)
-    except OSError as error:
-        raise UserError(f"{path} cannot be written ({error.strerror})") from None
+    """Write a figure to a file, whole or not at all. Raises `UserError` if the file cannot be written."""
+    content = io.BytesIO()
+    figure.savefig(content, format=path.suffix[1:].lower(), dpi=dpi, metadata=metadata)
+    write_whole(path, content.getvalue())
 
 
 def _caption(collected: Collected, plot_data: PlotData, kind: FigureKind) -> str:

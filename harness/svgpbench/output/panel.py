@@ -77,9 +77,14 @@ def grid(
     return figure, figure.subplots(rows, columns, squeeze=False, sharex="col" if share_x else False)
 
 
+def plain(text: str) -> str:
+    r"""Return a text that Matplotlib draws with its `$`, instead of reading a formula between two."""
+    return text.replace("$", r"\$")
+
+
 def title_of(name: str, rows: pd.DataFrame) -> str:
     """Return the name of a data set, followed by its size if the records have it."""
-    name = textwrap.fill(name, TITLE, break_long_words=False, break_on_hyphens=False)
+    name = plain(textwrap.fill(name, TITLE, break_long_words=False, break_on_hyphens=False))
     if rows.empty or pd.isna(rows["n_train"].iloc[0]):
         return name
     n, d = int(rows["n_train"].iloc[0]), int(rows["dimensions"].iloc[0])
@@ -91,7 +96,9 @@ def legend(figure: Figure, styles: dict[str, LineStyle]) -> None:
     legend_of(
         figure,
         [
-            Line2D([], [], color=style.colour, linestyle=style.dash, linewidth=1.5, label=name)
+            Line2D(
+                [], [], color=style.colour, linestyle=style.dash, linewidth=1.5, label=plain(name)
+            )
             for name, style in styles.items()
         ],
     )

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from svgpbench.errors import without_controls
+
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
@@ -85,14 +87,14 @@ class Table:
 
     @property
     def header(self) -> list[str]:
-        """Titles of the columns."""
-        return [column.title for column in self.columns]
+        """Titles of the columns, with control characters escaped."""
+        return [without_controls(column.title) for column in self.columns]
 
     @property
     def texts(self) -> list[list[str]]:
-        """Texts of all values, by row."""
+        """Texts of all values, by row, with control characters escaped."""
         return [
-            [column.text(value) for column, value in zip(self.columns, row, strict=True)]
+            [without_controls(column.text(x)) for column, x in zip(self.columns, row, strict=True)]
             for row in self.rows
         ]
 

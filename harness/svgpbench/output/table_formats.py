@@ -19,8 +19,13 @@ LATEX = {
 def markdown(table: Table) -> str:
     """Return a pipe table with right-aligned numbers."""
     rule = ["---:" if column.numeric else "---" for column in table.columns]
-    rows = [[text.replace("|", r"\|") for text in row] for row in (table.header, *table.texts)]
+    rows = [list(map(_markdown_text, row)) for row in (table.header, *table.texts)]
     return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:]))
+
+
+def _markdown_text(text: str) -> str:
+    """Escape what would end a cell or begin a tag of HTML."""
+    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text.replace("|", r"\|"))
 
 
 def latex(table: Table, caption: str) -> str:

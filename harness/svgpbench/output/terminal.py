@@ -13,6 +13,7 @@ from rich.console import RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from svgpbench.errors import without_controls
 from svgpbench.output.table import Column, Styled, Table
 
 GAP = 2
@@ -45,7 +46,7 @@ def fitted(table: Table, width: int) -> Iterator[RenderableType]:
             yield ""
         widths = _widths([least[x] for x in block], [full[x] for x in block], width)
         yield _rich_table(table, texts, dict(zip(block, widths, strict=True)))
-    yield from (Text(note, style="dim") for note in table.notes)
+    yield from (Text(without_controls(note), style="dim") for note in table.notes)
 
 
 def _least_width(column: Column, texts: Sequence[str]) -> int:
@@ -99,7 +100,7 @@ def _rich_table(table: Table, texts: Sequence[Sequence[str]], widths: dict[int, 
     for index, width in widths.items():
         column = table.columns[index]
         rich_table.add_column(
-            Text(column.title),
+            Text(without_controls(column.title)),
             justify="right" if column.numeric else "left",
             vertical="top",
             width=width,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -151,7 +152,9 @@ def keep_picture(png: Path, path: Path) -> None:
             if isinstance(key, str) and isinstance(value, str):
                 text.add_itxt(key, value)
         few = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-        few.save(path, optimize=True, pnginfo=text, dpi=image.info.get("dpi"))
+        content = io.BytesIO()
+        few.save(content, "png", optimize=True, pnginfo=text, dpi=image.info.get("dpi"))
+    write_whole(path, content.getvalue())
 
 
 def owner(artefacts: Sequence[Artefact], artefact: Artefact, figure: str = "") -> Artefact:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from svgpbench.atomic import write_whole
 from svgpbench.config import CellConfig
+from svgpbench.csv_text import as_csv
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, FigureEntry, Selection, TableEntry, resolve
 from svgpbench.experiments.resolve import DEFAULT_PRESET
@@ -272,7 +273,7 @@ def write_computed(
         png, pdf, caption, numbers = _paths(folder / name, "png", "pdf", "txt", "csv")
         text = draw_computed(frame, kind, f"{paper}/{artefact}", png, pdf)
         write_whole(caption, f"{text}\n".encode())
-        write_whole(numbers, frame.to_csv(index=False).encode())
+        write_whole(numbers, as_csv(frame).encode())
         figure = WrittenFigure(name, png, text, pdf, numbers, type(kind).__module__)
         outputs.append(WrittenFiles((png, pdf, caption, numbers), (figure,)))
     frame = frames[paper, f"{artefact}/{PRINTED}"]
@@ -404,7 +405,7 @@ def _write_comparison(
 def _comparison_files(rows: Sequence[PrintedComparison], caption: str, stem: Path) -> WrittenFiles:
     table = as_text(rows)
     text = f"{markdown(table)}\n\n{caption}"
-    files = _write_texts(stem, text, latex(table, caption), as_frame(rows).to_csv(index=False))
+    files = _write_texts(stem, text, latex(table, caption), as_csv(as_frame(rows)))
     written = WrittenTable(stem.name, (table,), (caption,), text, files[2], files[1])
     return WrittenFiles(files, tables=(written,), comparisons=tuple(rows))
 

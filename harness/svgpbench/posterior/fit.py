@@ -22,7 +22,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from svgpbench.config import NEW_MODEL_DEFAULTS, CellConfig, LikelihoodConfig
-from svgpbench.errors import DataWarning, UnsettledWarning, UserError
+from svgpbench.errors import DataWarning, UnsettledWarning, UserError, on_one_line
 from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.identity import OtherCode, code_of
 from svgpbench.experiments.validation import check_cells
@@ -153,7 +153,7 @@ def fit(
     if posterior.unsettled:
         warnings.warn(f"{posterior.unsettled}; {LONGER}", UnsettledWarning, stacklevel=2)
     for text in _findings(table, target, classes):
-        warnings.warn(text, DataWarning, stacklevel=2)
+        warnings.warn(on_one_line(text), DataWarning, stacklevel=2)
     return posterior
 
 

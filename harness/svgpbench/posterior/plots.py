@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from svgpbench.errors import UserError
-from svgpbench.output.panel import STYLE
+from svgpbench.output.panel import STYLE, plain
 
 if TYPE_CHECKING:
     from svgpbench.posterior.posterior import Posterior
@@ -61,7 +61,9 @@ def plot(
     if X is None:
         X = np.repeat(posterior.x_mean[None], 200, axis=0)
         X[:, position] += posterior.x_scale[position] * np.linspace(-2.5, 2.5, 200)
-    inputs = X[name].to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)[:, position]
+    if isinstance(X, str):
+        raise UserError(f"X is {X!r}; give inputs, or the name of one as along={X!r}")
+    inputs = posterior.inputs(X)[:, position]
     order = np.argsort(inputs)
     predicted = posterior.predict(X).iloc[order]
     with mpl.rc_context(STYLE):
@@ -76,11 +78,11 @@ def plot(
             axes.set_ylabel("y")
         else:
             for label in posterior.facts.class_labels:
-                axes.plot(inputs[order], predicted[f"p({label})"], label=label)
+                axes.plot(inputs[order], predicted[f"p({label})"], label=plain(label))
             axes.set_ylim(0.0, 1.0)
             axes.set_ylabel("probability")
             axes.legend(frameon=False)
-        axes.set_xlabel(name)
+        axes.set_xlabel(plain(name))
     return figure
 
 

@@ -18,6 +18,7 @@ from svgpbench.experiments.outcome import Number
 from svgpbench.kernels import Model, Theta
 from svgpbench.kernels.compound import build_kernel
 from svgpbench.likelihoods import build_likelihood
+from svgpbench.likelihoods.likelihood import Conditional
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.numerics.streams import Stream
 from svgpbench.ops import Ops, Tree
@@ -68,6 +69,10 @@ class Inducing(NamedTuple):
     Z: Floats  # [M, D], standardised
     mean: Floats  # [P, M]
     covariance: Floats  # [P, M, M]
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {list(x.shape)}" for name, x in self._asdict().items())
+        return f"<Inducing {shapes}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,21 +174,46 @@ class Posterior:
             )
         return mu, v
 
-    def predict(self, X: npt.ArrayLike | pd.DataFrame) -> pd.DataFrame:
+    def predict(
+        self,
+        X: npt.ArrayLike | pd.DataFrame,
+        *,
+        quantiles: Sequence[float] = (),
+        std: bool = False,
+    ) -> pd.DataFrame:
         """Return predictions of y at inputs X [t, D], one row per input, in the units of y.
 
-        Regression returns `mean` and, if p(y) is Gaussian, `variance`. Classification returns the predicted
-        `label`, as `fit` was given it, and one probability per class, `p(LABEL)`. Raises `UserError` as
-        `latent` does.
+        Args:
+            X: inputs [t, D].
+            quantiles: levels in (0, 1), such as (0.05, 0.95); regression returns a column for each.
+            std: whether regression also returns the standard deviation of y.
+
+        Returns:
+            Regression: `mean`; `variance`, if p(y) is Gaussian; `std`, if asked for, which is infinite for a
+            Student-t with df ≤ 2; one quantile of y per level, named by it, such as `0.05`. Classification:
+            the predicted `label`, as `fit` was given it, and one probability per class, `p(LABEL)`.
+
+        Raises:
+            UserError: as `latent`, for a level outside (0, 1), and for quantiles or `std` of labels.
         """
-        _, (_, guess, variance) = self._predicted(X, None)
-        facts, frame = self.facts, frame_of(X)
+        targets, (mu, v), conditional = self._bound(X, None)
+        ops, facts, frame = load_backend("numpy"), self.facts, frame_of(X)
         rows = None if frame is None else frame.index
+        _, guess, variance = tree_map(np.asarray, conditional.predicted(ops, targets, mu, v))
         if facts.class_labels is None:
             columns = {"mean": facts.y_mean + facts.y_scale * guess}
             if not isinstance(variance, tuple):
                 columns["variance"] = facts.y_scale**2 * variance
+            if std:
+                columns["std"] = facts.y_scale * np.asarray(conditional.predictive_sd(ops, mu, v))
+            levels = [float(level) for level in quantiles]
+            if levels:
+                y = np.asarray(conditional.predictive_quantiles(ops, levels, mu, v))
+                for level, values in zip(levels, facts.y_mean + facts.y_scale * y, strict=True):
+                    columns[f"{level:g}"] = values
             return pd.DataFrame(columns, index=rows)
+        if std or len(quantiles):
+            raise UserError("labels have no quantiles and no standard deviation; leave these out")
         p = guess if guess.ndim == 2 else np.stack([1.0 - guess, guess])
         label = self.classes.column(np.argmax(p, axis=0), rows)
         shown = {f"p({name})": row for name, row in zip(facts.class_labels, p, strict=True)}
@@ -194,7 +224,9 @@ class Posterior:
 
         Raises `UserError` as `latent` does, for a y of another length, and for an unknown label.
         """
-        numbers, predicted = self._predicted(X, y)
+        numbers, marginals, conditional = self._bound(X, y)
+        predicted = conditional.predicted(load_backend("numpy"), numbers, *marginals)
+        predicted = tree_map(np.asarray, predicted)
         return scores(self.model.likelihood.task, predicted, numbers, self.facts.y_scale)
 
     def inducing(self) -> Inducing:
@@ -217,25 +249,27 @@ class Posterior:
     def _prior(self, ops: Ops) -> Any:
         return prior_at(ops, self.model, self.method, self.theta)
 
-    def _predicted(
+    def _bound(
         self, X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayLike | None
-    ) -> tuple[Floats, Any]:
-        """Return targets in standardised units, or zeros if y is None, and their predictions."""
-        ops = load_backend("numpy")
+    ) -> tuple[Floats, tuple[Floats, Floats], Conditional]:
+        """Return targets in standardised units, or zeros if y is None, q(g) at X, and p(y | f)."""
         likelihood = self.model.likelihood
         noise: Any = ()
         if likelihood.samples:  # the noise of evaluations in training
             generator = Stream.EVALUATION_NOISE.generator(self.facts.seed)
             noise = generator.standard_normal((likelihood.samples, likelihood.latents))
-        conditional = self.model.conditional(self.theta, noise)
         mu, v = self._marginals(X)
         rows = mu.shape[-1]
         targets = np.zeros(rows) if y is None else self.standardised_targets(y, rows)
-        return targets, tree_map(np.asarray, conditional.predicted(ops, targets, mu, v))
+        return targets, (mu, v), self.model.conditional(self.theta, noise)
+
+    def inputs(self, X: npt.ArrayLike | pd.DataFrame) -> Floats:
+        """Return inputs X as [t, D], with the columns of a frame chosen by name; raises `UserError`."""
+        return _columns(X, self.facts.features)
 
     def standardised_inputs(self, X: npt.ArrayLike | pd.DataFrame) -> list[Floats]:
         """Return inputs X [t, D] in the units of the model, in chunks of rows; raises `UserError`."""
-        rows = (_columns(X, self.facts.features) - self.x_mean) / self.x_scale
+        rows = (self.inputs(X) - self.x_mean) / self.x_scale
         return [rows[i : i + EVALUATION_ROWS] for i in range(0, len(rows), EVALUATION_ROWS)]
 
     def standardised_targets(self, y: npt.ArrayLike, n: int) -> Floats:

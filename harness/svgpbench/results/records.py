@@ -70,6 +70,12 @@ class Record(Strict):
     peak_memory_bytes: int | None  # of the process since its start; None if it died
     worker: WorkerFacts
 
+    def __repr__(self) -> str:
+        config, bound = self.config, self.metrics.get("elbo")
+        shown = [config.experiment, config.data.name, config.method.title, config.backend.title]
+        shown += [self.status, *([] if bound is None else [f"ELBO {bound:.6g}"])]
+        return f"<Record {self.cell_id}: {', '.join(shown)}>"
+
     @property
     def code(self) -> dict[str, str]:
         """Digests of the source code that made the numbers; empty in older records."""

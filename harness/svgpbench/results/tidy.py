@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import pandas as pd
 
 from svgpbench.atomic import refuse_absent_folder, write_whole
+from svgpbench.csv_text import as_csv
 from svgpbench.errors import UserError
 from svgpbench.metrics import METRICS
 from svgpbench.results.collect import several_versions
@@ -199,7 +200,7 @@ def check_table_path(path: Path) -> None:
 def write_table(path: Path, table: pd.DataFrame) -> None:
     """Write a table whole or not at all: Parquet, or CSV with every digit."""
     if path.suffix == ".csv":
-        content = table.to_csv(index=False).encode()
+        content = as_csv(table).encode()
     else:
         buffer = io.BytesIO()
         table.to_parquet(buffer, index=False, compression="zstd")

@@ -85,6 +85,7 @@ def draw_map(
     from matplotlib.patches import Patch
 
     from svgpbench.output.figure import write_figure
+    from svgpbench.output.panel import plain
 
     methods = {problem: names for problem in plan.problems if (names := rows(ended, problem))}
     heights = [len(names) for names in methods.values()]
@@ -94,7 +95,7 @@ def draw_map(
     for ax, (problem, names) in zip(axes, methods.items(), strict=True):
         ax.set_title(problem, loc="left", fontsize=10, pad=26)
         _draw_rows(ax, plan, [_records_of(plan, ended, problem, row) for row in names])
-        ax.set_yticks(range(len(names)), [title(*row) for row in names], fontsize=8)
+        ax.set_yticks(range(len(names)), [plain(title(*row)) for row in names], fontsize=8)
     seen = {record.status for record in ended.values()}
     labels = LABELS | {"ok": "lived"}
     handles = [

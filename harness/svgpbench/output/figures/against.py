@@ -15,7 +15,7 @@ from svgpbench.errors import unknown
 from svgpbench.metrics import METRICS, Better, Metric, loss
 from svgpbench.output.figure_and_table_types import FigureKind, MetricName
 from svgpbench.output.palette import LineStyle, line_styles
-from svgpbench.output.panel import Label, finish, grid, label, legend, logarithmic, title_of
+from svgpbench.output.panel import Label, finish, grid, label, legend, logarithmic, plain, title_of
 from svgpbench.output.plot_data import PlotData, listed
 from svgpbench.results.collect import dotted_settings
 from svgpbench.stats.means import WHICH_ERROR, mean_and_error
@@ -77,7 +77,7 @@ class Against(FigureKind):
                 if not np.isnan(mean):
                     points.append((float(group["x"].mean()), mean, error))
             if not points:
-                labels.append(Label(f"{curve}: none", style.colour, "top"))
+                labels.append(Label(f"{plain(curve)}: none", style.colour, "top"))
                 continue
             x, y, errors = np.array(sorted(points)).T
             means += list(y)

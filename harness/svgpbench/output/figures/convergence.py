@@ -22,6 +22,7 @@ from svgpbench.output.panel import (
     label,
     legend,
     logarithmic,
+    plain,
     title_of,
     whole_numbers,
 )
@@ -123,13 +124,15 @@ def _draw_panel(
 ) -> None:
     low, high = shown
     edge: Literal["top", "bottom"] = "bottom" if metric.better == "higher" else "top"
-    labels = [Label(f"{name}: no {metric.title}", styles[name].colour, edge) for name in without]
+    labels = [
+        Label(f"{plain(name)}: no {metric.title}", styles[name].colour, edge) for name in without
+    ]
     if not lines and labels:
         labels = [Label(f"no {metric.title}", "0.4", edge)]
     for rank, line in enumerate(lines):
         style = styles[line.method]
         if not len(line.mean):
-            labels.append(Label(f"{line.method}: failed", style.colour, edge))
+            labels.append(Label(f"{plain(line.method)}: failed", style.colour, edge))
             continue
         x, mean, error = line.x, line.mean, line.error
         # dashed lines above solid ones, the first method on top, so that coinciding lines stay visible

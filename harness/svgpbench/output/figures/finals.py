@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from svgpbench.metrics import METRICS, Metric
 from svgpbench.output.figure_and_table_types import FigureKind, MetricName
 from svgpbench.output.palette import LineStyle
-from svgpbench.output.panel import Label, finish, grid, label, legend, title_of
+from svgpbench.output.panel import Label, finish, grid, label, legend, plain, title_of
 from svgpbench.output.plot_data import PlotData, listed
 from svgpbench.stats.means import WHICH_ERROR, mean_and_error
 
@@ -48,7 +48,7 @@ class Finals(FigureKind):
         for x, (method, style) in enumerate(styles.items()):
             mean, error = mean_and_error(cells[cells["method"] == method], metric.name)
             if math.isnan(mean):
-                labels.append(Label(f"{method}: none", style.colour, "top"))
+                labels.append(Label(f"{plain(method)}: none", style.colour, "top"))
                 continue
             if self.marks == "bars":
                 panel.bar(x, mean, width=0.8, color=style.colour, alpha=0.6)

@@ -25,6 +25,7 @@ from svgpbench.output.panel import (
     label,
     legend_of,
     logarithmic,
+    plain,
     plain_powers,
     title_of,
 )
@@ -105,7 +106,7 @@ class Pareto(FigureKind):
             [
                 Line2D(
                     [], [], color=plot_data.styles[name].colour, marker=mark, linestyle="none",
-                    markersize=5, label=name,
+                    markersize=5, label=plain(name),
                 )
                 for name, mark in marks.items()
             ],
@@ -124,14 +125,16 @@ class Pareto(FigureKind):
         low, high = self._limits(shown, metric)
         edge: Literal["top", "bottom"] = "bottom" if metric.better == "higher" else "top"
         labels = [
-            Label(f"{p.method}: {p.place}", styles[p.method].colour, "top")
+            Label(f"{plain(p.method)}: {p.place}", styles[p.method].colour, "top")
             for p in panel_points if p not in shown
         ]  # fmt: skip
         for point in shown:
             colour, dominated = styles[point.method].colour, point.place == "dominated"
             if not low <= point.mean <= high:
                 arrow = r"$\uparrow$" if point.mean > high else r"$\downarrow$"
-                labels.append(Label(f"{arrow} {point.method} {point.mean:.3g}", colour, edge))
+                labels.append(
+                    Label(f"{arrow} {plain(point.method)} {point.mean:.3g}", colour, edge)
+                )
                 continue
             panel.errorbar(
                 point.cost, point.mean, np.nan_to_num(point.error), color=colour,

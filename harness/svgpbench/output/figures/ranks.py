@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from svgpbench.errors import UserError
 from svgpbench.metrics import METRICS
 from svgpbench.output.figure_and_table_types import FigureKind, MetricName
-from svgpbench.output.panel import grid
+from svgpbench.output.panel import grid, plain
 from svgpbench.output.plot_data import PlotData
 from svgpbench.stats.ranks import ENOUGH, Ranks, average_ranks, critical_difference
 
@@ -36,7 +36,7 @@ class CriticalDifference(FigureKind):
             panel.errorbar(
                 rank.mean, row, xerr=ends, color=colour, fmt="o", markersize=4, capsize=2
             )
-        panel.set_yticks(range(len(best_first)), [rank.method for rank in best_first])
+        panel.set_yticks(range(len(best_first)), [plain(rank.method) for rank in best_first])
         panel.set_ylim(len(best_first) - 0.5, -0.5)
         panel.set_xlim(0.8, len(best_first) + 0.2)
         panel.set_xlabel(f"average rank in {METRICS[self.metric].label}")
