@@ -155,6 +155,31 @@ def test_a_method_whose_posterior_is_another_s_is_found(stranger: Place) -> None
     }
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "test"),
+    [
+        (
+            "data.scale * matvec(f.W, alpha)",
+            "matvec(f.W, alpha)",
+            "test_a_step_at_scale_2_is_a_step_on_the_same_data_twice",
+        ),
+        (
+            "rate * (1.0 + curvature)",
+            "rate * (1.0 + 0.8 * curvature)",
+            "test_e_steps_end_where_the_bound_is_stationary",
+        ),
+    ],
+    ids=["a step without n/b", "a fixed point that is not stationary"],
+)
+def test_a_wrong_e_step_is_found(stranger: Place, old: str, new: str, test: str) -> None:
+    file = stranger.folder / "slate" / "slate" / "method.py"
+    text = file.read_text()
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new))
+    only = ("--method", "mean-field", "--backend", "numpy", "-k", test)
+    assert failed(kit(stranger, *only)) == {test}
+
+
 def test_a_stranger_s_likelihood_and_those_of_this_package_pass(stranger: Place) -> None:
     names = ("logistic", *SHIPPED_LIKELIHOODS)
     chosen = [word for name in names for word in ("--likelihood", name)]

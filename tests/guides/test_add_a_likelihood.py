@@ -40,7 +40,7 @@ def test_the_experiment_of_the_page_runs_and_its_records_say_every_option(guide:
         config = record.config
         assert config.kernel.options == {"alpha": 0.5}
         assert config.inducing.options == {"column": 2}
-        assert config.likelihood.options == {"nodes": 20, "rate": 3.0}
+        assert config.likelihood.options == {"integrals": "adaptive", "nodes": 20, "rate": 3.0}
     bounds = [record.metrics["elbo"] for record in records if record.config.split.fold == 0]
     assert np.ptp(bounds) <= 1e-9 * abs(bounds[0])
 

@@ -97,6 +97,10 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
         },
     )
 
+    @property
+    def stationary(self) -> bool:
+        return not self.optimiser.startswith("projected")
+
     def __post_init__(self) -> None:
         if self.optimiser not in OPTIMISERS:
             raise unknown("optimiser of diagonal-precision", self.optimiser, OPTIMISERS)

@@ -94,6 +94,14 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
         return False
 
     @property
+    def stationary(self) -> bool:
+        """Return True if E-steps end where the bound's gradient in the state is 0, for log-concave p(y | f).
+
+        It is False by design if a step is projected, for example onto diagonal precisions.
+        """
+        return True
+
+    @property
     def sampled_points(self) -> int:
         """Number of basis points that a batch samples for a quadratic form; 0 means all of them."""
         return 0

@@ -22,6 +22,14 @@ Floats = npt.NDArray[np.float64]
 STEP = 1e-3
 """Step of a difference of fourth order; its error is about 1e-11 of the fifth derivative."""
 
+OVER = {
+    "real": "all real numbers",
+    "positive": "all numbers above 0",
+    "counts": "the counts 0, 1, 2, …",
+    "binary": "the labels 0 and 1",
+    "classes": "all classes",
+}
+
 VARIANCES = (0.05, 0.6, 2.5)
 
 
@@ -202,9 +210,17 @@ def distributions(ops: Ops, likelihood: Likelihood) -> Iterator[tuple[Points, Fl
         yield covering, np.exp(log_predictive(ops, conditional, covering)) * weights
 
 
+def mu_and_v(ops: Ops, points: Points) -> tuple[Any, Any]:
+    """Return mean and variance of the first point."""
+    return ops.asarray(points.mu[:, :1]), ops.asarray(points.v[:, :1])
+
+
 def test_predictive_probabilities_add_up_to_one(ops: Ops, likelihood: Likelihood) -> None:
     for _, p in distributions(ops, likelihood):
-        assert p.sum() == pytest.approx(1.0, abs=1e-6)
+        assert p.sum() == pytest.approx(1.0, abs=1e-6), (
+            f"the predictive density of {likelihood.name!r} adds up to {p.sum():.6g} over "
+            f"{OVER[likelihood.support]}, as support = {likelihood.support!r} says: is y something else?"
+        )
 
 
 def test_predictions_are_moments_of_the_predictive_distribution(
@@ -223,6 +239,10 @@ def test_predictions_are_moments_of_the_predictive_distribution(
             "classes": p,
         }[likelihood.support]
         agree(mean, expected_mean, 1e-5)
+        if likelihood.task == "regression":
+            sd = np.asarray(ops.to_numpy(conditional.predictive_sd(ops, *mu_and_v(ops, points))))
+            if np.isfinite(sd[0]) and likelihood.name != "student-t":  # whose tails leave the grid
+                agree(sd[0] ** 2, p @ (points.y - p @ points.y) ** 2, 1e-3)
         if not isinstance(predicted.variance, tuple):
             variance = np.asarray(ops.to_numpy(predicted.variance))[0]
             agree(variance, p @ (points.y - p @ points.y) ** 2, 1e-5)

@@ -108,6 +108,55 @@ def test_e_steps_on_all_data_raise_the_bound(ops: Ops, variant: MatrixCase) -> N
     assert reached > start or (b.method.collapsed and reached >= start)
 
 
+def test_a_step_at_scale_2_is_a_step_on_the_same_data_twice(ops: Ops, variant: MatrixCase) -> None:
+    """The data term of a batch of b of n rows is multiplied by n/b."""
+    b = bench_of(ops, variant)
+    if b.method.collapsed or any(x.shape[-1:] == (b.n,) for x in host(ops, b.start)):
+        pytest.skip("asked of methods that take minibatches and keep nothing of a row")
+    rows = b.problem.batches[0]
+    once = b.batch(rows)
+    random = {name: getattr(once, name) for name in ("noise", "basis_points")}
+    twice = b.batch(np.concatenate([rows, rows]))._replace(**random)
+    state, ends = stepped(b), []
+    for batch, scale in ((once, 2.0), (twice, 1.0)):
+        f = b.steps.factor(b.raw, b.prior, batch)
+        after = b.steps.e_phase(b.raw, f, batch, state, b.number(b.rate), b.number(scale))
+        ends.append(host(ops, after))
+    unit = 1e-9 if ops.dtype == "float64" else 1e-3
+    for x, y in zip(*ends, strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=unit * max(1.0, np.abs(y).max(initial=0.0)))
+
+
+def test_e_steps_end_where_the_bound_is_stationary(ops: Ops, variant: MatrixCase) -> None:
+    """Where steps move the state no more, the bound's gradient in it is 1e-6 of that at the start, or less.
+
+    Entries of the state that are 0 at the end are no parameters, as above the diagonal of a factor.
+    """
+    b = bench_of(ops, variant)
+    if not type(ops).capabilities.autodiff or ops.dtype != "float64":
+        pytest.skip(f"backend {ops.name!r} has no autodiff in float64")
+    if not b.method.stationary or b.method.first_order or b.model.likelihood.samples:
+        pytest.skip("its steps end elsewhere by design, or need thousands, or take draws")
+    if not b.model.likelihood.log_concave:
+        pytest.skip("a step is cut where the precision would not stay positive definite")
+    full, state = b.full, b.start
+    before = state
+    for _ in range(100):
+        before, state = state, b.e_step(state, full, b.rate)
+    end = host(ops, state)
+    moved = zip(end, host(ops, before), strict=True)
+    if any(np.abs(x - y).max(initial=0.0) > 1e-8 * np.abs(x).max(initial=0.0) for x, y in moved):
+        pytest.skip("its steps have not ended after 100")
+    f = b.steps.factor(b.raw, b.prior, full)
+
+    def largest_slope(q: Tree) -> float:
+        _, slopes = ops.value_and_grad(lambda s: b.steps.bound(b.raw, f, full, s, b.one))(q)
+        pairs = zip(host(ops, slopes), end, strict=True)
+        return max(float(np.abs(g[x != 0.0]).max(initial=0.0)) for g, x in pairs)
+
+    assert largest_slope(state) <= 1e-6 * max(1.0, largest_slope(b.start))
+
+
 def test_the_same_steps_give_the_same_bits(typed: Ops, variant: MatrixCase) -> None:
     first, second = (host(typed, stepped(bench_of(typed, variant))) for _ in range(2))
     for x, y in zip(first, second, strict=True):
