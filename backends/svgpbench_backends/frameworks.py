@@ -6,7 +6,12 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from svgpbench.ops import Framework
+from svgpbench.ops import Capabilities, Framework
+
+FLOATS, DEVICES = ("float64", "float32"), ("cpu", "cuda")
+JAX_OFFERS = Capabilities(("jit", "eager"), FLOATS, DEVICES)
+TORCH_OFFERS = Capabilities(("eager", "compile"), FLOATS, DEVICES)
+TENSORFLOW_OFFERS = Capabilities(("function", "xla", "eager"), FLOATS, DEVICES)
 
 
 def _jax_environment(device: str, threads: int) -> dict[str, str]:
@@ -46,6 +51,7 @@ JAX = Framework(
     # XLA runs LAPACK calls side by side; their threads would compete
     blas_threads=lambda threads: 1,
     compiles_slowly=True,
+    capabilities=JAX_OFFERS,
 )
 
 
@@ -68,6 +74,7 @@ TORCH = Framework(
     pin=_pin_torch,
     device=lambda torch: "cuda" if torch.cuda.is_available() else "cpu",
     compilations=_torch_compilations,
+    capabilities=TORCH_OFFERS,
 )
 
 
@@ -94,4 +101,5 @@ TENSORFLOW = Framework(
     pin=_pin_tensorflow,
     device=lambda tf: "cuda" if tf.config.list_physical_devices("GPU") else "cpu",
     compilations=_tensorflow_compilations,
+    capabilities=TENSORFLOW_OFFERS,
 )

@@ -17,6 +17,7 @@ from jax import lax
 from svgpbench.errors import UserError
 from svgpbench.ops import Array, Capabilities, Tree
 from svgpbench.tree import leaves
+from svgpbench_backends.frameworks import JAX_OFFERS
 
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S")
@@ -31,9 +32,7 @@ LEAST_COLUMNS = 128
 class JaxOps:
     """JAX on the CPU or one GPU."""
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        ("jit", "eager"), ("float64", "float32"), ("cpu", "cuda")
-    )
+    capabilities: ClassVar[Capabilities] = JAX_OFFERS
     name = "jax"
 
     def __init__(self, mode: str, dtype: str, device: str) -> None:
@@ -43,7 +42,7 @@ class JaxOps:
         self._threads = _xla_threads()
         try:
             self._device = jax.devices(device)[0]
-        except RuntimeError as error:
+        except (RuntimeError, AssertionError) as error:  # the latter by a jaxlib without CUDA
             raise UserError(
                 f"backend 'jax' has no device {device!r} here; see `svgpbench doctor`"
             ) from error

@@ -12,6 +12,7 @@ import tensorflow as tf
 from svgpbench.errors import UserError
 from svgpbench.ops import Array, Capabilities, Tree
 from svgpbench.tree import leaves, rebuild, tree_map
+from svgpbench_backends.frameworks import TENSORFLOW_OFFERS
 
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S")
@@ -20,9 +21,7 @@ S = TypeVar("S")
 class TensorFlowOps:
     """TensorFlow on the CPU or one GPU."""
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        ("function", "xla", "eager"), ("float64", "float32"), ("cpu", "cuda")
-    )
+    capabilities: ClassVar[Capabilities] = TENSORFLOW_OFFERS
     name = "tensorflow"
 
     def __init__(self, mode: str, dtype: str, device: str) -> None:

@@ -12,6 +12,7 @@ import torch
 from svgpbench.errors import UserError
 from svgpbench.ops import Array, Capabilities, Tree
 from svgpbench.tree import leaves, rebuild, tree_map
+from svgpbench_backends.frameworks import TORCH_OFFERS
 
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S")
@@ -20,9 +21,7 @@ S = TypeVar("S")
 class TorchOps:
     """PyTorch on the CPU or one CUDA GPU."""
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        ("eager", "compile"), ("float64", "float32"), ("cpu", "cuda")
-    )
+    capabilities: ClassVar[Capabilities] = TORCH_OFFERS
     name = "torch"
 
     def __init__(self, mode: str, dtype: str, device: str) -> None:

@@ -66,6 +66,7 @@ class Framework:
     compilations: Callable[[Any, Sequence[Callable[..., Any]]], int] = lambda module, functions: 0
     """(module, results of `Ops.jit`) → number of programs compiled for them so far, in any mode."""
     compiles_slowly: bool = False  # True: its work starts first, in processes of its own
+    capabilities: Capabilities | None = None  # of the backend; None: known once it is imported
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from svgpbench.errors import UserError, unknown
+from svgpbench.errors import UserError, must_be, unknown
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ def with_options(cls: type[T], what: str, given: Mapping[str, Any], taken: Itera
         raise UserError(f"{what} has an option {both[0]!r}, which is a key of its table: rename it")
     for key in given:
         if key not in forms:
-            raise unknown(f"option of {what}:", key, forms)
+            raise unknown(f"option of {what}:", key, {*forms, *taken} - {"name"})
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
         without = field.default is field.default_factory is dataclasses.MISSING
         if without and field.name in forms and field.name not in given:
@@ -74,6 +74,5 @@ def _read(what: str, key: str, form: TypeAdapter[Any], value: Any) -> Any:
     try:
         return form.validate_json(json.dumps(value))
     except ValidationError as error:
-        message = error.errors()[0]["msg"].replace("Input should be", "must be")
-        message = message.replace(" valid ", " ")
+        message = must_be(error.errors()[0]["msg"])
         raise UserError(f"option {key!r} of {what} {message}, got {value!r}") from None

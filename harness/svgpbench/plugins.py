@@ -327,6 +327,15 @@ def computes(backend: str) -> bool:
     return bool(load(BACKENDS, backend).capabilities.computes)
 
 
+def declared_capabilities(backend: str) -> Capabilities | None:
+    """Return what a backend offers, without importing its framework; None if that takes the import."""
+    framework = framework_of(backend)
+    if framework is not None:
+        return framework.capabilities
+    capabilities: Capabilities = load(BACKENDS, backend).capabilities
+    return capabilities
+
+
 def check_backend(name: str) -> None:
     """Raise `UserError` if a backend cannot run steps.
 
@@ -349,7 +358,12 @@ def new_backend(name: str, mode: str = "", dtype: str = "float64", device: str =
     if missing := framework_missing(name):
         raise UserError(missing)
     cls = load(BACKENDS, name)
-    offers = cls.capabilities
+    refuse_not_offered(name, cls.capabilities, mode, dtype, device)
+    return cls(mode or cls.capabilities.modes[0], dtype, device)  # type: ignore[no-any-return]
+
+
+def refuse_not_offered(name: str, offers: Capabilities, mode: str, dtype: str, device: str) -> None:
+    """Raise `UserError` if a backend does not offer a mode ("" is its default), dtype or device."""
     mode = mode or offers.modes[0]
     for what, value, known in (
         ("mode", mode, offers.modes),
@@ -360,7 +374,6 @@ def new_backend(name: str, mode: str = "", dtype: str = "float64", device: str =
             raise UserError(
                 f"backend {name!r} offers no {what} {value!r} (it has: {', '.join(known)})"
             )
-    return cls(mode, dtype, device)  # type: ignore[no-any-return]
 
 
 @functools.lru_cache

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from glob import glob
 from pathlib import Path
 
 import pytest
 from command_line import Cli
 from own_experiment import write_own, write_rows
 
+from svgpbench.api import fit
 from svgpbench.cli.renamed_options import RENAMED
 from svgpbench.errors import UserError
 from svgpbench.results.store import check_writable
@@ -62,6 +64,31 @@ def refused(cli: Cli, *arguments: str | Path) -> str:
         (("plot", FIG3, "--out", "figure.doc"), ".png, .pdf, .svg"),
         (("plot", FIG3, "--out", "nowhere/figure.png"), "no folder nowhere"),
         (("check", "--backend", "torhc"), "unknown backend 'torhc'; did you mean 'torch'?"),
+        (("run", FIG3, "--backend", "cupy"), "unknown backend 'cupy' (known: "),
+        (
+            ("run", FIG3, "--backend", "jax:fast"),
+            "'jax' offers no mode 'fast' (it has: jit, eager)",
+        ),
+        (("run", "my.csv"), "my.csv is a table, not an experiment: write an experiment file"),
+        (("table", "some/my.parquet"), "some/my.parquet is a table, not an experiment"),
+        (("reproduce",), "which papers, artefacts or claims? all papers are adam2021, "),
+        (("claims", "--results", "nosuch"), "--results nosuch: there is no such folder"),
+        (("claims", "adam2021-16", "--results", "nosuch"), "nosuch: there is no such folder"),
+        (("claims", "adam20211"), "unknown claim 'adam20211'"),
+        (
+            ("advise", "--n", "9", "--results", "nosuch"),
+            "--results nosuch: there is no such folder",
+        ),
+        (("report", "--results", "nosuch"), "nosuch: there is no such folder"),
+        (("report", "--results", ".", "--out", "/proc/x"), "--out /proc/x cannot be written ("),
+        (("speed", "--peer", "gpflow@nosuch.whl"), "--peer gpflow@nosuch.whl: no such wheel or"),
+        (("speed", "--peers", "--peer", "gpflow@no"), "--peer gpflow@no: no such wheel or source"),
+        (("data", "audit", "nosuch.csv"), "no file nosuch.csv"),
+        (("run", FIG3, "--results", ""), "'--results': it is empty; name a path"),
+        (("claims", "--results", ""), "'--results': it is empty; name a path"),
+        (("table", FIG3, "--results="), "'--results': it is empty; name a path"),
+        (("report", "--out", ""), "'--out': it is empty; name a path"),
+        (("reproduce", "adam2021", "--out", ""), "'--out': it is empty; name a path"),
     ],
 )
 def test_a_mistake_on_the_command_line_is_one_line(
@@ -116,7 +143,16 @@ def test_a_missing_framework_is_refused_with_the_extra_to_install(
             "has 1 values where data set 'rows' needs 2",
         ),
         (("lengthscale = 1.0", 'name = "matern12"'), "unknown kernel 'matern12'"),
-        (("m_steps = 2", 'm_steps = "2"'), "[training] m_steps must be a integer, got '2'"),
+        (("m_steps = 2", 'm_steps = "2"'), "[training] m_steps must be an integer, got '2'"),
+        (
+            ("em_iterations = 2", 'em_iterations = "two"'),
+            "em_iterations must be an integer, got 'two'",
+        ),
+        (('name = "mine"', 'name = "../../evil"'), "name must be of letters, digits and . _ -, a"),
+        (
+            ("[kernel]", "[kernel]\nadr = false"),
+            "unknown key 'adr' in [kernel]; did you mean 'ard'?",
+        ),
         (("m_steps = 2", "m_steps = -2"), "[training] m_steps must be greater than or equal to 0"),
         (
             ("folds = 4", 'kind = "k_fold"'),
@@ -211,6 +247,53 @@ def test_a_mistake_in_a_table_is_one_line_with_its_place(
     write_own(tmp_path)
     write_rows(tmp_path, replace)
     assert words in refused(cli, "run", "mine.toml")
+
+
+def test_two_problems_with_one_table_are_told_to_name_them(cli: Cli, tmp_path: Path) -> None:
+    path = write_own(tmp_path)
+    again = path.read_text().split("[[problems]]")[1].split("[[methods]]")[0]
+    path.write_text(path.read_text() + f"\n[[problems]]{again}")
+    line = refused(cli, "run", "mine.toml")
+    assert "data set 'rows' is there 2 times; give the data of each problem its own name" in line
+
+
+def test_a_file_is_no_folder_of_records(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "records").write_text("")
+    for command in (["claims"], ["claims", "adam2021-16"], ["advise", "--n", "9"], ["report"]):
+        line = refused(cli, *command, "--results", "records")
+        assert "--results records is a file; name a folder with records" in line
+
+
+def test_an_experiment_is_no_plan(cli: Cli, tmp_path: Path) -> None:
+    write_own(tmp_path)
+    for command in ("learn", "survive"):
+        line = refused(cli, command, "--plan", "mine.toml")
+        assert "mine.toml is an experiment, not a plan; run it with `svgpbench run" in line
+
+
+def test_names_with_commas_are_quoted_where_names_are_listed(cli: Cli, tmp_path: Path) -> None:
+    write_own(tmp_path, ('label = "t-SVGP"', 'label = "mean field, natgrad"'))
+    line = refused(cli, "run", "mine.toml", "--method", "zzz")
+    assert "(known: 'mean field, natgrad', t-svgp)" in line
+
+
+@pytest.mark.skipif(bool(glob("/dev/nvidia[0-9]*")), reason="has an accelerator")
+@pytest.mark.parametrize("backend", ["jax", "torch", "tensorflow"])
+def test_a_device_that_is_not_there_is_refused_before_workers_start(
+    cli: Cli, tmp_path: Path, backend: str
+) -> None:
+    pytest.importorskip(backend)
+    write_own(tmp_path)
+    line = refused(cli, "run", "mine.toml", "--backend", backend, "--device", "cuda")
+    assert line == f"error: backend '{backend}' has no device 'cuda' here; see `svgpbench doctor`\n"
+    with pytest.raises(UserError, match=f"^backend '{backend}' has no device 'cuda' here"):
+        fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0], inducing=2, backend=backend, device="cuda")
+
+
+def test_the_reference_has_no_other_device(cli: Cli, tmp_path: Path) -> None:
+    write_own(tmp_path)
+    line = refused(cli, "run", "mine.toml", "--device", "cuda")
+    assert "backend 'numpy' offers no device 'cuda' (it has: cpu)" in line
 
 
 def test_an_empty_table_is_refused(cli: Cli, tmp_path: Path) -> None:

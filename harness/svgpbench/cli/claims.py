@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,7 +47,8 @@ COLOURS = {
 
 def claims_command(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of claims; all by default.")
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Ids of claims, or papers; all by default."),
     ] = None,
     *,
     paper: Annotated[
@@ -73,6 +74,10 @@ def claims_command(
     ] = False,
 ) -> None:
     """Grade papers' claims by records; one ID shows the claim's finding, evidence and conditions."""
+    names = list(ids or ())
+    if len(names) == 1 and paper is None and names[0] in _papers():
+        paper, names = names[0], []
+    ids = [claim for name in names for claim in _claims_of(name)]
     page = _requested_page(
         {
             "released": show_released,
@@ -143,6 +148,19 @@ def claims_command(
             rows.append([claim.id, claim.title, *shown])
         table = _table(rows)
         show(*(_with_summary(papers[0], table) if paper and not ids else [table]))
+
+
+def _papers() -> Collection[str]:
+    from svgpbench.papers import paper_folders
+
+    return paper_folders()
+
+
+def _claims_of(name: str) -> list[str]:
+    """Return the ids of a paper's claims if the name is that of a paper, else the name itself."""
+    from svgpbench.papers import load_paper
+
+    return [claim.id for claim in load_paper(name).claims] if name in _papers() else [name]
 
 
 def _requested_page(requested: dict[str, bool], has_other_options: bool, has_paper: bool) -> str:
@@ -229,7 +247,7 @@ def _table(rows: Sequence[Sequence[str]]) -> Table:
     values = [[_coloured(row[i]) if i == 2 else row[i] for i in filled] for row in rows]
     counts = Counter(row[2] for row in rows)
     listed = ", ".join(f"{count} {grade}" for grade, count in counts.items())
-    notes = ["", f"{len(rows)} claims: {listed}"]
+    notes = ["", f"{len(rows)} claim{'s' * (len(rows) != 1)}: {listed}"]
     return Table([columns[i] for i in filled], values, notes=notes)
 
 

@@ -70,6 +70,7 @@ def learn_command(
             "--plan",
             metavar="FILE",
             help=f"Plan file of your own (TOML), or one of {', '.join(shipped_plans())}.",
+            show_default=False,
         ),
     ] = SHIPPED,
     results: ResultsFolder = RESULTS / "learning",

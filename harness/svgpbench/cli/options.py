@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from svgpbench.cli.printing import tell
+from svgpbench.errors import UserError
 
 if TYPE_CHECKING:
     from svgpbench.config import CellConfig
@@ -36,6 +37,13 @@ class Device(StrEnum):
     cuda = "cuda"
 
 
+def path_named(text: str | Path) -> Path:
+    """Return the path that an option names. An empty text would be the current folder."""
+    if not str(text):
+        raise typer.BadParameter("it is empty; name a path (. is the current folder)")
+    return Path(text)
+
+
 ExperimentName: TypeAlias = Annotated[
     str,
     typer.Argument(metavar="EXPERIMENT", help="Shipped experiment, or a .toml file of your own."),
@@ -44,7 +52,8 @@ PresetName: TypeAlias = Annotated[
     str | None, typer.Option("--preset", help="Size of the experiment, such as quick or paper.")
 ]
 ResultsFolder: TypeAlias = Annotated[
-    Path, typer.Option("--results", metavar="DIR", help="Folder of records.")
+    Path,
+    typer.Option("--results", metavar="DIR", help="Folder of records.", parser=path_named),
 ]
 RecordsFolder: TypeAlias = Annotated[
     Path | None,
@@ -52,6 +61,7 @@ RecordsFolder: TypeAlias = Annotated[
         "--results",
         metavar="DIR",
         help="Folder of records; runs by default, or results if only that has records.",
+        parser=path_named,
     ),
 ]
 Backends: TypeAlias = Annotated[
@@ -119,9 +129,13 @@ def records_folder(results: Path | None) -> Path:
     """Return the folder of records to read.
 
     Without `--results` this is `runs`. If `runs` has no records but `results` has, as in a fresh clone,
-    it is `results`, and a line on stderr says so.
+    it is `results`, and a line on stderr says so. Raises `UserError` if the named folder is not there.
     """
     if results is not None:
+        if results.is_file():
+            raise UserError(f"--results {results} is a file; name a folder with records")
+        if not results.is_dir() and results != RESULTS:  # the first run makes the default folder
+            raise UserError(f"--results {results}: there is no such folder; name one with records")
         return results
     if not _has_records(RESULTS) and _has_records(COMMITTED):
         tell(f"no records in {RESULTS}: reading those in {COMMITTED}")

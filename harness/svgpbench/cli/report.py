@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from svgpbench.cli.options import RESULTS, RecordsFolder, records_folder
+from svgpbench.cli.options import RESULTS, RecordsFolder, path_named, records_folder
 from svgpbench.cli.printing import say, tell
 from svgpbench.errors import UserError
 from svgpbench.output.number_formats import in_bytes
@@ -24,12 +24,15 @@ def report_command(
         ),
     ] = None,
     results: RecordsFolder = None,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the pages.")] = OUT,
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="DIR", help="Folder of the pages.", parser=path_named),
+    ] = OUT,
 ) -> None:
     """Make pages of papers, claims, methods, data and speed that open without a server."""
     results = records_folder(results)
     if not results.is_dir():
-        raise UserError(f"--results {results}: there is no such folder; name one with records")
+        raise UserError(f"{results}: there is no such folder; name one with records by --results")
     from svgpbench.site.folder import check_site_folder
 
     check_site_folder(out)

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
-from svgpbench.cli.options import RESULTS, Backends, PresetName, RecordsFolder, records_folder
+from svgpbench.cli.options import (
+    RESULTS,
+    Backends,
+    PresetName,
+    RecordsFolder,
+    path_named,
+    records_folder,
+)
 from svgpbench.cli.printing import say
 from svgpbench.cli.progress import reporter
 from svgpbench.errors import UserError
@@ -26,8 +33,7 @@ def reproduce_command(
         list[str] | None,
         typer.Argument(
             metavar="[PAPER|ARTEFACT|CLAIM]...",
-            help="Papers, artefacts or claims, such as adam2021, adam2021/fig3 or adam2021-16; "
-            "all papers by default.",
+            help="Papers, artefacts or claims, such as adam2021, adam2021/fig3 or adam2021-16.",
         ),
     ] = None,
     *,
@@ -38,7 +44,13 @@ def reproduce_command(
     ] = False,
     results: RecordsFolder = None,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder of the figures, tables and grades.")
+        Path,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder of the figures, tables and grades.",
+            parser=path_named,
+        ),
     ] = OUT,
     pages: Annotated[
         Path | None,
@@ -50,6 +62,7 @@ def reproduce_command(
     ] = None,
 ) -> None:
     """Run what is missing of papers' artefacts; make their figures, tables and grades from the records."""
+    from svgpbench.papers import paper_folders
     from svgpbench.papers.judged_claims import judged_and_drawn
     from svgpbench.papers.ledger import write_ledger
     from svgpbench.papers.reproduction import (
@@ -59,7 +72,13 @@ def reproduce_command(
     )
     from svgpbench.results.store import check_writable
 
-    selections = choose(names or [])
+    if not names:
+        papers = ", ".join(paper_folders())
+        raise UserError(
+            f"which papers, artefacts or claims? all papers are {papers}; "
+            "`svgpbench claims` lists the claims"
+        )
+    selections = choose(names)
     plans = [plan(selection, preset, backend or ()) for selection in selections]
     results = records_folder(results) if from_records else results or RESULTS
     if from_records and not results.is_dir():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from svgpbench.atomic import refuse_unwritable
 from svgpbench.cli.clusters import ClusterOptions, cluster_executor, print_job_script
 from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
 from svgpbench.cli.options import (
@@ -127,14 +127,7 @@ def run_command(
         raise UserError(f"--checkpoint {checkpoint:g}: give a number of seconds, at least 0")
     if part:
         cells = part.select(cells)
-    folder = next(path for path in (results, *results.absolute().parents) if path.exists())
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass  # nothing is left in it
-    except OSError as error:
-        raise UserError(
-            f"--results {results} cannot be written ({error.strerror}); name another folder"
-        ) from None
+    refuse_unwritable(results, f"--results {results}")
     memory_bytes = None if memory is None else memory * 2**30
     with (
         reporter() as on_event,

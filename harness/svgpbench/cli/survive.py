@@ -37,7 +37,10 @@ def survive_command(
     plan: Annotated[
         Path,
         typer.Option(
-            "--plan", metavar="FILE", help="Plan file of your own (TOML): problems and cuts."
+            "--plan",
+            metavar="FILE",
+            help="Plan file of your own (TOML): problems and cuts; the shipped plan by default.",
+            show_default=False,
         ),
     ] = SHIPPED,
     results: ResultsFolder = RESULTS / "survival",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+
+from svgpbench.errors import must_be, nearest, unknown
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -37,15 +39,22 @@ def one_line(
     if detail["type"] == "json_invalid":  # well-formed as a file, and deeper than JSON may be
         return "tables or lists are nested too deeply"
     path = (*table, *path)
-    if detail["type"] == "missing":
-        return f"missing key {detail['loc'][-1]!r}{_where(path)}"
+    if detail["type"] in ("missing", "union_tag_not_found"):
+        key = str(detail["loc"][-1])
+        if detail["type"] == "union_tag_not_found":
+            key = str(detail["ctx"]["discriminator"]).strip("'")
+        return f"missing key {key!r}{_where(path)}"
     message = detail["msg"].removeprefix("Value error, ").removesuffix(" or None")
     # a validator's own message is complete; other messages need the value
     if detail["type"] == "value_error":
         return f"{named(path)}: {message}" if path else message
-    message = message.replace("Input should be", "must be").replace(" valid ", " ")
+    if detail["type"] == "union_tag_invalid":
+        kinds = re.findall(r"'([^']*)'", detail["ctx"]["expected_tags"])
+        kind = str(detail["ctx"]["discriminator"]).strip("'")
+        return f"{named(path)}: {unknown(kind, detail['ctx']['tag'], kinds)}"
     text = repr(detail["input"])
-    return f"{named(path)} {message}, got {text if len(text) <= 60 else text[:57] + '...'}"
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return f"{named(path)} {must_be(message)}, got {shown}"
 
 
 def _in_file(loc: Path, declared: Any) -> Path:
@@ -66,8 +75,8 @@ def _in_file(loc: Path, declared: Any) -> Path:
 def unknown_key(path: Path, known_keys: Iterable[str]) -> str:
     """Return the message for an unknown key at `path`, with the nearest known key."""
     *table, key = path
-    near = difflib.get_close_matches(str(key), sorted(known_keys), n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known_keys))}"
+    near = nearest(str(key), known_keys)
+    hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(known_keys))}"
     return f"unknown key {key!r}{_where(tuple(table))}; {hint}"
 
 

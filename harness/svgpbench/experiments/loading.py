@@ -15,6 +15,8 @@ from svgpbench.errors import UserError, unknown
 from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.plugin_options import refuse_unknown_options
 from svgpbench.experiments.schema import Experiment
+from svgpbench.plugins import PAPERS, whole
+from svgpbench_datasets.user_table import is_table_file
 
 
 def shipped_experiments() -> dict[str, Traversable]:
@@ -30,6 +32,20 @@ def shipped_experiments() -> dict[str, Traversable]:
     }
 
 
+def plugin_experiments() -> dict[str, Traversable]:
+    """Return the experiments in the folders of other packages' papers, by the name that they declare."""
+    found: dict[str, Traversable] = {}
+    for package in whole(PAPERS).values():
+        for paper in files(package).iterdir():
+            if not (paper / "paper.toml").is_file():
+                continue
+            for item in paper.iterdir():
+                if item.name.endswith(".toml") and item.name not in ("paper.toml", "claims.toml"):
+                    name = parse_toml(item.name, item.read_bytes()).get("name")
+                    found.setdefault(str(name), item)
+    return found
+
+
 def is_file_name(text: str) -> bool:
     """Return True if the text names a file: it ends in `.toml` or contains a slash or a backslash."""
     return text.endswith(".toml") or "/" in text or "\\" in text
@@ -40,6 +56,12 @@ def load_experiment(text: str) -> Experiment:
 
     Raises `UserError` for an unknown name, an unreadable file or a mistake in the file.
     """
+    if is_table_file(text):
+        raise UserError(
+            f"{text} is a table, not an experiment: write an experiment file (.toml) with "
+            f'data = [{{ name = "mine", path = "{text}", target = ..., task = ... }}] in its [[problems]]; '
+            "docs/your-own-table.md has an example"
+        )
     if is_file_name(text):
         path = Path(text)
         try:
@@ -49,6 +71,8 @@ def load_experiment(text: str) -> Experiment:
             raise UserError(f"{path} cannot be read: {why}") from None
         return _with_paths_beside(path, _parse(str(path), raw))
     shipped = shipped_experiments()
+    if text not in shipped and text in (others := plugin_experiments()):
+        return _parse(f"{text}.toml", others[text].read_bytes())
     if text not in shipped:
         hint = "; for a file of your own give its name with .toml"
         raise UserError(f"{unknown('experiment', text, shipped)}{hint}")

@@ -202,7 +202,10 @@ class Experiment(Strict):
         ):
             for name, times in Counter(names).items():
                 if times > 1:
-                    raise ValueError(f"{what} {name!r} is there {times} times; change the {key}")
+                    what_to_do = f"change the {key}"
+                    if what == "data set":
+                        what_to_do = "give the data of each problem its own name"
+                    raise ValueError(f"{what} {name!r} is there {times} times; {what_to_do}")
         return self
 
     @model_validator(mode="after")

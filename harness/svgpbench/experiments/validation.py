@@ -15,7 +15,7 @@ from svgpbench.initialization.inducing_inputs import initialisation
 from svgpbench.kernels.kernels import lengthscale_count
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
-from svgpbench.plugins import check_backend, load_backend
+from svgpbench.plugins import check_backend, declared_capabilities, refuse_not_offered
 
 
 def checked_cells(
@@ -33,13 +33,13 @@ def checked_cells(
 def check_cells(cells: Sequence[CellConfig]) -> None:
     """Raise `UserError` for the first cell that cannot run. Imports no framework.
 
-    Mode, dtype and device are checked only for the numpy backend. Other backends check them when
-    their worker starts; the cell then ends as `skipped`, with the reason.
+    Mode, dtype and device are checked if they are known without importing a framework. Other backends
+    check them when their worker starts; the cell then ends as `skipped`, with the reason.
     """
     for backend in dict.fromkeys(cell.backend for cell in cells):
         check_backend(backend.name)
-        if backend.name == "numpy":
-            load_backend(backend.name, backend.mode, backend.dtype, backend.device)
+        if (offers := declared_capabilities(backend.name)) is not None:
+            refuse_not_offered(backend.name, offers, backend.mode, backend.dtype, backend.device)
     combinations = {
         (cell.method.title, cell.likelihood, cell.inducing, cell.training, cell.backend.dtype): cell
         for cell in cells

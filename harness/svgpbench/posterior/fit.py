@@ -201,6 +201,8 @@ def _trained(config: CellConfig, timeout: float | None) -> Posterior:
         raise
     if answer.status != "ok":
         _end(worker)
+        if answer.status == "skipped":  # the backend lacks what was asked for, such as the device
+            raise UserError(answer.message)
         raise UserError(f"the fit ended as {answer.status}: {answer.message}")
     _idle.append((worker, environment))
     return load_posterior(posterior_path(config))

@@ -53,6 +53,8 @@ def plot(
     Raises:
         UserError: for an unknown input, and as `Posterior.predict`.
     """
+    if isinstance(X, str):
+        raise UserError(f"X is the text {X!r}; an input is named with along={X!r}")
     features = posterior.facts.features
     name = features[0] if along is None else along
     if name not in features:

@@ -90,10 +90,15 @@ def collect(
                 "`svgpbench run` runs their cells again"
             )
         if cells is not None and (others := records_in(results, experiment.name).records):
-            backends_run = ", ".join(sorted({record.config.backend.title for record in others}))
+            titles = {record.config.backend.title for record in others}
+            asked = {cell.backend.title for cell in cells}
+            backends_run = ", ".join(sorted(titles))
+            advice = "leave --preset out"
+            if not titles & asked:
+                advice = f"give --backend {min(titles)}"
             raise UserError(
                 f"no cell of this preset of {experiment.name} has a record in {results}, which has "
-                f"{len(others)} of other cells, on {backends_run}; leave --preset out to see them"
+                f"{len(others)} of other cells, on {backends_run}; {advice} to see them"
             )
         raise UserError(
             f"no records of {experiment.name} in {results}; run it first with `svgpbench run`, "

@@ -33,6 +33,7 @@ from svgpbench.runs.protocol import TARGET
 from svgpbench.runs.queue import PlannedCell, identified, other_code, record_for
 from svgpbench.runs.scheduler import Scheduler
 from svgpbench.runs.slots import Executor, LocalExecutor
+from svgpbench.runs.worker_setup import refuse_absent_devices
 from svgpbench.training.checkpoints import EVERY_S
 
 
@@ -81,12 +82,13 @@ def run_cells(
         A summary; after Ctrl-C it is marked `interrupted`, and every finished cell has its record.
 
     Raises:
-        UserError: for more jobs than cores, an existing record of another schema, a cell that
-            cannot be identified, or a folder that cannot be written.
+        UserError: for a device that is not there, more jobs than cores, an existing record of another
+            schema, a cell that cannot be identified, or a folder that cannot be written.
     """
     forget_changed()
     with ExitStack() as stack:
         if executor is None:
+            refuse_absent_devices(cell.backend for cell in cells)
             reservation = stack.enter_context(closing(CoreReservation()))
             threads = max((cell.threads for cell in cells), default=1)
             allotment = job_cores(jobs, threads, reservation.choose)

@@ -6,15 +6,18 @@ import hashlib
 import importlib
 import os
 import resource
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import threadpoolctl
 from platformdirs import user_cache_path
 
+from svgpbench.config import BackendConfig
 from svgpbench.environment import cpu_instructions
+from svgpbench.errors import UserError
 from svgpbench.importing import FRAMEWORK_LIMIT_S, import_in_time, limit_s
 from svgpbench.ops import Ops
 from svgpbench.plugins import FRAMEWORKS, framework_of, frameworks, is_ours
@@ -35,6 +38,34 @@ def peak_memory_bytes() -> int:
             return int(line.split()[1]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+_ASK = """
+import sys
+from svgpbench.errors import UserError
+from svgpbench.plugins import new_backend
+try:
+    new_backend(*sys.argv[1:])
+except UserError as error:
+    print(error)
+"""
+
+
+def refuse_absent_devices(backends: Iterable[BackendConfig]) -> None:
+    """Raise `UserError` if a backend does not find its device on this machine.
+
+    Each backend that is not on the CPU is asked in a process of its own. Other errors are left to the worker.
+    """
+    for b in dict.fromkeys(b for b in backends if b.device != "cpu"):
+        answer = subprocess.run(
+            [sys.executable, "-P", "-c", _ASK, b.name, b.mode, b.dtype, b.device],
+            capture_output=True,
+            text=True,
+            env=os.environ | worker_environment(b.device, 1),
+            check=False,
+        )
+        if answer.returncode == 0 and (message := answer.stdout.strip()):
+            raise UserError(message.splitlines()[-1])
 
 
 def worker_environment(device: str, threads: int) -> dict[str, str]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from svgpbench.atomic import refuse_unwritable
 from svgpbench.errors import UserError
 
 MARK = ".svgpbench-site"
@@ -28,6 +29,7 @@ def check_site_folder(out: Path) -> None:
         raise UserError(f"--out {out}: is no folder; name a new one")
     if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
         raise UserError(f"--out {out}: has files that are no site's; name a new folder")
+    refuse_unwritable(out.absolute().parent, f"--out {out}")
 
 
 @contextmanager

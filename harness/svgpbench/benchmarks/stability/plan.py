@@ -128,6 +128,8 @@ def read_as(kind: type[AnyPlan], path: Path) -> AnyPlan:
     except OSError as error:
         raise UserError(f"cannot read the plan {path}: {error.strerror}") from None
     declared = parse_toml(f"plan {path}", raw)
+    if isinstance(declared.get("problems"), list):  # a plan has its problems by name
+        raise UserError(f"{path} is an experiment, not a plan; run it with `svgpbench run {path}`")
     try:
         return kind.model_validate(_tuples(declared))
     except ValidationError as error:

@@ -182,6 +182,7 @@ def _user_tables(file: str, options: TableOptions) -> Iterator[Dataset]:
     targets = options.targets
     if repeated := next((x for x, times in Counter(targets).items() if times > 1), ""):
         raise UserError(f"--target {repeated} is given twice")
+    layout_of(Path(file), options.arrays)  # a file that is not there has no columns
     if not targets:
         raise UserError(f"which column of {file} is to be predicted? name it with --target")
     for target in targets:

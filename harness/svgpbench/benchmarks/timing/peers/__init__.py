@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from svgpbench.benchmarks.timing.peers.candidates import make_candidate
+from svgpbench.benchmarks.timing.peers.candidates import candidate_path, make_candidate
 from svgpbench.benchmarks.timing.peers.environments import (
     Tell,
     find_base_python,
@@ -51,7 +51,15 @@ def locate_peers(
             cannot be made, and two candidates of one version.
     """
     located: dict[str, Located] = {}
-    for request in _provided(python) if names is None else names:
+    requests = _provided(python) if names is None else list(names)
+    for (
+        request
+    ) in requests:  # a mistake is refused before an environment is made, which takes minutes
+        name, at, candidate = request.partition("@")
+        load(PEERS, name)
+        if at:
+            candidate_path(name, candidate)
+    for request in requests:
         name, _, candidate = request.partition("@")
         peer: Peer = load(PEERS, name)
         if name not in located:

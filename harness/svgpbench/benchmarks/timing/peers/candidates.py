@@ -19,11 +19,17 @@ def make_candidate(name: str, peer: Peer, location: str, tell: Tell, base: str) 
     The versions below its requirements are the newest: a candidate may need others than the release.
     Raises `UserError` if there is no such wheel or folder, or if it cannot be installed.
     """
+    path = candidate_path(name, location)
+    others = [r for r in peer.requirements if _distribution(r) != _normal(peer.distribution)]
+    return make_environment(name, [str(path), *others], tell, contents=_digest(path), base=base)
+
+
+def candidate_path(name: str, location: str) -> Path:
+    """Return the path of a candidate; raises `UserError` if there is no such wheel or source folder."""
     path = Path(location).expanduser().absolute()
     if not (path.is_dir() or (path.is_file() and path.suffix == ".whl")):
         raise UserError(f"--peer {name}@{location}: no such wheel or source folder")
-    others = [r for r in peer.requirements if _distribution(r) != _normal(peer.distribution)]
-    return make_environment(name, [str(path), *others], tell, contents=_digest(path), base=base)
+    return path
 
 
 def _digest(path: Path) -> str:
