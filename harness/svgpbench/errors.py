@@ -80,8 +80,10 @@ def refuse_unknown(kind: str, names: Iterable[str], valid_names: Iterable[str]) 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the known name that is nearest to a misspelt one; empty if none is near."""
+    names = sorted(known)
+    swapped = [one for one in names if sorted(one) == sorted(name)]  # 'adr' for 'ard'
     # at the 0.6 of difflib 'cupy' is near 'numpy'
-    return next(iter(difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.7)), "")
+    return next(iter(swapped or difflib.get_close_matches(name, names, n=1, cutoff=0.7)), "")
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:

@@ -33,7 +33,7 @@ def test_torch_takes_numpy_s_steps_and_numpy_those_of_dense_algebra() -> None:
 def two_methods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Quick checks of two methods."""
     few = [case for case in cases(full=False) if case.method in ("gpr", "t-svgp tied-projected")]
-    monkeypatch.setattr(quick, "cases", lambda **_: few)
+    monkeypatch.setattr(quick, "chosen_cases", lambda **_: few)
 
 
 def computed(share: Share) -> Arrays:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.config import LikelihoodConfig
+from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.kernels import Model, Theta
 from svgpbench.kernels.bases import Decoupled
 from svgpbench.kernels.compound import COMPOUNDS, Compound
@@ -19,7 +20,7 @@ from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.methods.registry import refusals
 from svgpbench.ops import Ops
-from svgpbench.plugins import METHODS, whole
+from svgpbench.plugins import LIKELIHOODS, METHODS, is_ours, plugins, whole
 from svgpbench.tree import tree_map
 
 Floats = npt.NDArray[np.float64]
@@ -196,7 +197,12 @@ def likelihoods_of(method: str) -> list[str]:
     return [x for x in _in_turn(LIKELIHOODS_IN_TURN, likelihoods()) if x not in refused]
 
 
-LIKELIHOODS_IN_TURN = (
+def _in_turn(first: tuple[str, ...], names: Iterable[str]) -> list[str]:
+    """Sort names: those in `first` in its order, then the others."""
+    return sorted(names, key=lambda x: first.index(x) if x in first else len(first))
+
+
+_FIRST = (
     "gaussian",
     "bernoulli-probit",
     "bernoulli-logit",
@@ -205,13 +211,41 @@ LIKELIHOODS_IN_TURN = (
     "student-t",
     "poisson",
 )
+LIKELIHOODS_IN_TURN = tuple(
+    _in_turn(_FIRST, (name for name in plugins(LIKELIHOODS) if is_ours(LIKELIHOODS, name)))
+)
 KERNELS_IN_TURN = ("se", "matern32", "matern52")
-"""Likelihoods and kernels that take turns in the subset, in this order. Others are checked separately."""
+"""Our likelihoods and kernels take turns, in this order. Those of others are checked separately."""
 
 
-def _in_turn(first: tuple[str, ...], names: Iterable[str]) -> list[str]:
-    """Sort names: those in `first` in its order, then the others."""
-    return sorted(names, key=lambda x: first.index(x) if x in first else len(first))
+ADDED_KERNEL = "matern52"
+"""Kernel of the cases of likelihoods from third parties."""
+
+
+def chosen_cases(
+    *, full: bool, methods: Collection[str] = (), likelihoods: Collection[str] = ()
+) -> list[MatrixCase]:
+    """Return the cases of these methods and likelihoods; all of the matrix without a name.
+
+    A pair that the subset leaves out comes from the full matrix, in float64. Raises `UserError` for an
+    unknown name, and if no method takes a likelihood.
+    """
+    refuse_unknown("method", methods, plugins(METHODS))
+    refuse_unknown("likelihood", likelihoods, plugins(LIKELIHOODS))
+
+    def wanted(case: MatrixCase) -> bool:
+        named = not methods or VARIANTS[case.method][0] in methods
+        return named and (not likelihoods or case.likelihood in likelihoods)
+
+    chosen = [case for case in cases(full=full) if wanted(case)]
+    if not chosen:
+        every = [case for case in cases(full=True) if wanted(case) and case.dtype == "float64"]
+        chosen = [replace(case, trajectories="none") for case in every]
+    if not chosen:
+        raise UserError(
+            f"nothing to check: {' and '.join(methods)} cannot take {' or '.join(likelihoods)}"
+        )
+    return chosen
 
 
 def cases(*, full: bool) -> Iterator[MatrixCase]:
@@ -221,14 +255,16 @@ def cases(*, full: bool) -> Iterator[MatrixCase]:
     pair per method has compiled trajectories, because compilation depends on the method alone.
     """
     if full:
-        kernels_in_turn, first = _in_turn(KERNELS_IN_TURN, kernels()), _first_variants()
+        first = _first_variants()
         for i, method in enumerate(VARIANTS):
-            served = likelihoods_of(method)
-            for j, likelihood in enumerate(served):
-                kernel_name = kernels_in_turn[(i // len(served) + i + j) % len(kernels_in_turn)]
+            ours = len([x for x in likelihoods_of(method) if x in LIKELIHOODS_IN_TURN])
+            for j, likelihood in enumerate(likelihoods_of(method)):
+                turn = i // max(1, ours) + i + j
+                kernel_name = KERNELS_IN_TURN[turn % 3] if j < ours else ADDED_KERNEL
                 trajectories = "compiled" if method in first and j == 0 else "eager"
                 for dtype in ("float64", "float32"):
                     yield MatrixCase(method, likelihood, kernel_name, dtype, trajectories)
+        yield from (case for case in _added() if case.kernel not in KERNELS_IN_TURN)
     else:
         yield from _subset()
         yield from _added()
@@ -267,7 +303,7 @@ def _added() -> Iterator[MatrixCase]:
         served = likelihoods_of(method)
         for likelihood in served:
             if likelihood not in LIKELIHOODS_IN_TURN:
-                yield MatrixCase(method, likelihood, "matern52", "float64", "none")
+                yield MatrixCase(method, likelihood, ADDED_KERNEL, "float64", "none")
         for kernel_name in kernels():
             if kernel_name not in KERNELS_IN_TURN and served:
                 yield MatrixCase(method, served[0], kernel_name, "float64", "none")

@@ -87,7 +87,7 @@ class Report:
                 for r in self.rounding
             ],
         )
-        return self._matrix_table(), identities, rounding
+        return tuple(table for table in (self._matrix_table(), identities, rounding) if table.rows)
 
     def lines(self) -> list[Styled]:
         """Return lines on skipped parts, with reasons, and on failures."""

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from svgpbench.checks.cases import MatrixCase, cases, small_problem
+from svgpbench.checks.cases import MatrixCase, chosen_cases, small_problem
 from svgpbench.checks.completeness import FAILED, Skip, arrays_of, omissions, skips
 from svgpbench.checks.dense import dense_arrays, without_dense
 from svgpbench.checks.evaluate import REFERENCE, Arrays
@@ -71,8 +71,12 @@ def plan(
     *,
     full: bool,
     device: str = "cpu",
+    cases_only: bool = False,
 ) -> list[Share]:
-    """Return the shares of a check. One backend also runs the perturbed replicas of the trajectory."""
+    """Return the shares of a check. One backend also runs the perturbed replicas of the trajectory.
+
+    With `cases_only`, there are no identities and no trajectory of rounding.
+    """
     configs = list(backends)
     replicated = _replicated_backend(configs)
     numbered = [(i, asdict(case)) for i, case in enumerate(all_cases)]
@@ -92,7 +96,9 @@ def plan(
         ]
         identities = tuple(likelihoods()) if full else QUICK_LIKELIHOODS
         replicas = list(range(REPLICAS + 1)) if b.title == replicated else [0]
-        if b.name in slow and full:
+        if cases_only:
+            shares += [first, *others]
+        elif b.name in slow and full:
             # the memory of a process holds the programs of one chunk, or of all identities
             shares += [first, Share(b.name, b.mode, device, [], identities, replicas), *others]
         else:  # identities reuse programs of float64 cases; trajectories go to the last, shorter share
@@ -112,6 +118,8 @@ def run_checks(
     *,
     full: bool = False,
     device: str = "cpu",
+    methods: Sequence[str] = (),
+    only_likelihoods: Sequence[str] = (),
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Run the equivalence matrix, the identities and the rounding trajectory.
@@ -120,6 +128,8 @@ def run_checks(
         backends: names such as `jax` or `torch:compile`; the numpy reference always takes part.
         full: every method with every likelihood in both dtypes, instead of a subset.
         device: device of every backend except the reference.
+        methods: names of the methods to check; with names here or in the next, cases only.
+        only_likelihoods: names of the likelihoods to check; all by default.
         on_progress: called with one line when a process ends.
 
     Raises:
@@ -129,8 +139,9 @@ def run_checks(
     for b in configs:
         check_backend(b.name)
     configs = [BackendConfig(name=REFERENCE), *configs]
-    all_cases = list(cases(full=full))
-    shares = plan(configs, all_cases, full=full, device=device)
+    all_cases = chosen_cases(full=full, methods=methods, likelihoods=only_likelihoods)
+    cases_only = bool(methods or only_likelihoods)
+    shares = plan(configs, all_cases, full=full, device=device, cases_only=cases_only)
     arrays: dict[str, Arrays] = {b.title: {} for b in configs}
     failures: list[str] = []
     ended_badly: set[str] = set()
@@ -171,7 +182,7 @@ def run_checks(
     for b in configs:
         not_offered += skips(b, all_cases, arrays[b.title])
         if b.title not in ended_badly:  # otherwise the failure explains what is missing
-            failures += omissions(b, all_cases, arrays[b.title])
+            failures += omissions(b, all_cases, arrays[b.title], cases_only=cases_only)
     return _report(all_cases, arrays, replicated, failures, not_offered, full=full)
 
 

@@ -21,10 +21,21 @@ def check_command(
         bool, typer.Option("--quick", help="Compare one step of each method, in seconds.")
     ] = False,
     backend: Backends = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", help="Name of a method to check; repeat for several."),
+    ] = None,
+    likelihood: Annotated[
+        list[str] | None,
+        typer.Option("--likelihood", help="Name of a likelihood to check; repeat for several."),
+    ] = None,
     device: OnDevice = Device.cpu,
     as_json: AsJson = False,
 ) -> None:
-    """Check that backends agree, and with independent oracles."""
+    """Check that backends agree, and with independent oracles.
+
+    With --method or --likelihood the identities, which are of the whole package, are left out.
+    """
     backends = known_backends(backend)
     if quick and full:
         raise UserError("--quick and --full exclude each other; give one")
@@ -32,9 +43,22 @@ def check_command(
 
     report: Report | QuickReport
     if quick:
-        report = quick_check(backends, device=device, on_progress=tell)
+        report = quick_check(
+            backends,
+            device=device,
+            methods=method or (),
+            likelihoods=likelihood or (),
+            on_progress=tell,
+        )
     else:
-        report = run_checks(backends=backends, full=full, device=device, on_progress=tell)
+        report = run_checks(
+            backends=backends,
+            full=full,
+            device=device,
+            methods=method or (),
+            only_likelihoods=likelihood or (),
+            on_progress=tell,
+        )
     if as_json:
         print_json(report.to_json())
     else:

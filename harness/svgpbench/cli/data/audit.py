@@ -117,7 +117,8 @@ def audit_command(
     options = TableOptions(target or (), task, array or (), no_header)
     audits: list[Audit] = []
     for name in names or _names_at_hand():
-        tell(f"auditing {name}")
+        if len(names or ()) != 1:
+            tell(f"auditing {name}")
         audits += _audits(name, options)
     if as_json:
         print_json([x.to_json() for x in audits])
