@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 from small_fits import QUICK, classes, regression
@@ -113,3 +114,23 @@ def test_without_gaussian_noise_nothing_is_certified() -> None:
 def test_counts_above_the_rows_are_refused() -> None:
     with pytest.raises(UserError, match="no count of inducing points is at most the 80 rows"):
         compare_inducing_counts(*regression(), [81])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ([-900.0, -700.0, -699.8, -699.7], "Use M = 20: all after it added 0.003."),
+        ([-900.0, -800.0, -700.0, -600.0], "The last ones added 1: try more."),
+        ([-700.0, -699.9, -699.8, -699.7], "Use M = 10: all after it added 0.003."),
+    ],
+)
+def test_where_no_number_is_certified_the_answer_says_how_many_to_use(
+    bounds: list[float], words: str
+) -> None:
+    bound = pd.Series(bounds)
+    table = pd.DataFrame({"inducing": [10, 20, 50, 100], "bound": bound})
+    table["gain"] = bound.diff() / 100
+    table["upper_bound"], table["missing"], table["enough"] = -650.0, 0.49, False
+    said = answer(table)
+    assert said.startswith("No M is certified: at the hyperparameters of M = 100 more points could")
+    assert said.endswith(words)

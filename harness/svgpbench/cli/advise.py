@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from svgpbench import __version__
-from svgpbench.cli.data.audit import NoHeader, TableTask, Task
+from svgpbench.cli.data.audit import Features, Groups, NoHeader, TableTask, Task
 from svgpbench.cli.one_data_set import USUAL_LIKELIHOODS, one_data_set
 from svgpbench.cli.options import (
     AsJson,
@@ -17,7 +17,7 @@ from svgpbench.cli.options import (
     records_folder,
     shipped_count_too,
 )
-from svgpbench.cli.printing import print_json, show, tell
+from svgpbench.cli.printing import counting, print_json, show, tell
 from svgpbench.config import DataConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
@@ -53,6 +53,8 @@ def advise_command(
     ] = None,
     task: TableTask = None,
     no_header: NoHeader = False,
+    features: Features = None,
+    groups: Groups = None,
     n: Annotated[
         int | None, typer.Option("--n", min=1, help="Number of training rows, without a data set.")
     ] = None,
@@ -112,12 +114,15 @@ def advise_command(
         find(LIKELIHOODS, likelihood)
     if data is not None and (n or D):
         raise UserError(f"{data}: its sizes are those of the data; leave --n and --D out")
-    if data is None and target:
-        raise UserError("--target is a column of a file: name the file first")
+    if data is None and (target or features or groups):
+        option = "--target" if target else "--features" if features else "--groups"
+        raise UserError(f"{option} is a column of a file: name the file first")
     kind = task
     tables: list[DataConfig] = []
     if data is not None:
-        config = one_data_set(data, target or (), task, no_header=no_header)
+        config = one_data_set(
+            data, target or (), task, no_header=no_header, features=features, groups=groups
+        )
         kind, n, D = _sizes(config)
         tables += [config] if config.path is not None else []
     likelihoods: tuple[str, ...] = (likelihood,) if likelihood else ()
@@ -137,7 +142,8 @@ def advise_command(
             f"answered from the records in {folder} and those of version {__version__}; "
             f"--results {folder} takes the former alone"
         )
-    advice = advise(folder, question, metric, experiments, shipped)
+    with counting("comparing the records of data sets near yours"):
+        advice = advise(folder, question, metric, experiments, shipped)
     if as_json:
         print_json(advice.to_json())
     elif as_markdown:
@@ -151,7 +157,7 @@ def advise_command(
             advice,
             evidence,
             given_arguments(context),
-            given_arguments(context, ("data", "target", "task")),
+            given_arguments(context, ("data", "target", "task", "features", "groups")),
         )
         typer.echo(f"next: {words}")
 

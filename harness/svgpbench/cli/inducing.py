@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
 import typer
+from rich.console import Console
 
-from svgpbench.cli.data.audit import NoHeader, TableTask, Task
+from svgpbench.cli.data.audit import Features, Groups, NoHeader, TableTask, Task
 from svgpbench.cli.one_data_set import USUAL_LIKELIHOODS, one_data_set
 from svgpbench.cli.options import AsJson, KernelName
-from svgpbench.cli.printing import print_json, show
+from svgpbench.cli.printing import print_json, show, tell
+from svgpbench.errors import DataWarning
 from svgpbench.experiments.cell import load_data
+from svgpbench.experiments.leaks import audit_table, leak_notes, target_notes
 from svgpbench.output.figure import check_figure_path, write_figure
 from svgpbench.output.table import Column, Table, number
 from svgpbench.posterior.inducing_counts import COUNTS, answer, compare_inducing_counts
@@ -35,6 +40,8 @@ def inducing_command(
     ] = None,
     task: TableTask = None,
     no_header: NoHeader = False,
+    features: Features = None,
+    groups: Groups = None,
     count: Annotated[
         list[int] | None,
         typer.Option(
@@ -59,7 +66,14 @@ def inducing_command(
     """Fit all rows with more and more inducing points, and say how many are enough."""
     if out:
         check_figure_path(out)
-    config = one_data_set(data, [target] if target else [], task, no_header=no_header)
+    config = one_data_set(
+        data,
+        [target] if target else [],
+        task,
+        no_header=no_header,
+        features=features,
+        groups=groups,
+    )
     rows = load_data(config)
     X = pd.DataFrame(rows.X, columns=list(rows.feature_names))
     settings: dict[str, Any] = {
@@ -68,13 +82,16 @@ def inducing_command(
         "seed": seed,
         "progress": True,
     }
-    table = compare_inducing_counts(
-        X,
-        rows.y,
-        count or COUNTS,
-        likelihood=likelihood or USUAL_LIKELIHOODS[Task(rows.task)][0],
-        **settings,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # notes below the table say it
+        table = compare_inducing_counts(
+            X,
+            rows.y,
+            count or COUNTS,
+            likelihood=likelihood or USUAL_LIKELIHOODS[Task(rows.task)][0],
+            on_fit=_tell_of_fit,
+            **settings,
+        )
     if out:
         write_figure(plot_inducing_counts(table, len(rows.y)), out)
     if as_json:
@@ -103,4 +120,11 @@ def inducing_command(
             "could add to the bound, at the hyperparameters of the largest M",
         ),
     )
-    show(shown, answer(table))
+    audits = [audit_table(config, [])] if config.path else []
+    show(shown, answer(table), *leak_notes(audits), *target_notes(audits))
+
+
+def _tell_of_fit(row: Mapping[str, Any]) -> None:
+    """Say on a terminal that a fit has ended; the next may take minutes."""
+    if Console(stderr=True).is_terminal:
+        tell(f"M = {row['inducing']}: bound {row['bound']:.6g} after {row['seconds']:.0f} s")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from svgpbench.cli.data.audit import Task
+from svgpbench.cli.data.audit import Task, split_names
 from svgpbench.config import DataConfig
 from svgpbench.errors import UserError
 from svgpbench_datasets.user_table import is_table_file
@@ -19,7 +19,13 @@ USUAL_LIKELIHOODS = {
 
 
 def one_data_set(
-    name: str, targets: Sequence[str], task: Task | None, *, no_header: bool = False
+    name: str,
+    targets: Sequence[str],
+    task: Task | None,
+    *,
+    no_header: bool = False,
+    features: Sequence[str] | None = None,
+    groups: str | None = None,
 ) -> DataConfig:
     """Return the configuration of a data set. Raises `UserError` for options that do not fit it."""
     if is_table_file(name):
@@ -32,7 +38,9 @@ def one_data_set(
             target=targets[0],
             task=kind.value,
             header=False if no_header else None,
+            features=split_names(features),
+            groups=groups,
         )
-    if targets or task or no_header:
+    if targets or task or no_header or features or groups:
         raise UserError(f"{name} is a data set of a registry, which says its target and its task")
     return DataConfig(name=name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Final
 
@@ -34,6 +34,7 @@ def compare_inducing_counts(
     counts: Sequence[int] = COUNTS,
     *,
     likelihood: Named = "gaussian",
+    on_fit: Callable[[Mapping[str, Any]], None] = lambda row: None,
     **arguments: Any,
 ) -> pd.DataFrame:
     """Fit with each number of inducing points, and bound what more of them could add.
@@ -45,6 +46,7 @@ def compare_inducing_counts(
         y: targets [n].
         counts: numbers M of inducing points, in any order; those above n are left out.
         likelihood: name, or the table of an experiment file.
+        on_fit: called with the values of a row, without `gain`, `missing` and `enough`, when its fit ends.
         **arguments: further arguments of `fit`, but for `inducing`.
 
     Returns:
@@ -68,7 +70,8 @@ def compare_inducing_counts(
         start = perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnsettledWarning)  # a column of the table says it
-            warnings.simplefilter("ignore" if rows else "default", DataWarning)  # once
+            if rows:
+                warnings.simplefilter("ignore", DataWarning)  # once
             posterior = fit(X, y, likelihood=likelihood, inducing=count, **settings)
         bounds = evidence_bounds(posterior, X, y) if gaussian else None
         rows.append(
@@ -80,6 +83,7 @@ def compare_inducing_counts(
                 "warning": posterior.unsettled,
             }
         )
+        on_fit(rows[-1])
     table = pd.DataFrame(rows)
     best = table["upper_bound" if gaussian else "bound"].iloc[-1]
     missing = np.maximum(best - table["bound"], 0.0) / n
@@ -101,6 +105,14 @@ def answer(table: pd.DataFrame) -> str:
         return f"M = {M} is within {missing} of the bound at M = {largest['inducing']}. {uncertain}"
     at_largest = f"at the hyperparameters of M = {largest['inducing']}"
     if needed.empty:
-        gain = "" if np.isnan(largest["gain"]) else f" The last ones added {largest['gain']:.2g}."
-        return f"No M is certified: {at_largest} more points could add up to {missing}.{gain}"
+        uncertified = f"No M is certified: {at_largest} more points could add up to {missing}."
+        if np.isnan(largest["gain"]):
+            return f"{uncertified} Try several."
+        added = table["gain"].fillna(0.0)
+        later = added.sum() - added.cumsum()  # by all points after those of a row
+        stop = int(np.argmax(later <= ENOUGH))
+        if stop == len(table) - 1:
+            return f"{uncertified} The last ones added {largest['gain']:.2g}: try more."
+        M = table["inducing"].iloc[stop]
+        return f"{uncertified} Use M = {M}: all after it added {later.iloc[stop]:.2g}."
     return f"M = {M} is enough: {at_largest} log p(y) of the exact GP is at most {missing} above its bound."

@@ -48,6 +48,22 @@ Arrays: TypeAlias = Annotated[
 TableTask: TypeAlias = Annotated[
     Task | None, typer.Option("--task", help="Task of a file of your own; regression by default.")
 ]
+Features: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--features",
+        metavar="COLUMN",
+        help="Inputs, in a file of your own, separated by commas or repeated; all others by default.",
+    ),
+]
+Groups: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="COLUMN",
+        help="Column of a file of your own by which rows belong together; it is no input.",
+    ),
+]
 NoHeader: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -75,10 +91,13 @@ def show_command(
     task: TableTask = None,
     array: Arrays = None,
     no_header: NoHeader = False,
+    features: Features = None,
+    groups: Groups = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what is declared of a data set and what is counted in it."""
-    options = TableOptions(target or (), task, array or (), no_header)
+    inputs = split_names(features)
+    options = TableOptions(target or (), task, array or (), no_header, inputs, groups)
     content: list[dict[str, Any]]
     if declared:
         entry = _declared_entry(name, options)
@@ -111,10 +130,13 @@ def audit_command(
     task: TableTask = None,
     array: Arrays = None,
     no_header: NoHeader = False,
+    features: Features = None,
+    groups: Groups = None,
     as_json: AsJson = False,
 ) -> None:
     """Look for leaks and oddities in the numbers of data sets."""
-    options = TableOptions(target or (), task, array or (), no_header)
+    inputs = split_names(features)
+    options = TableOptions(target or (), task, array or (), no_header, inputs, groups)
     audits: list[Audit] = []
     for name in names or _names_at_hand():
         if len(names or ()) != 1:
@@ -126,6 +148,12 @@ def audit_command(
         show(_audit_table(audits))
 
 
+def split_names(features: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the names of --features, which may be separated by commas; None without any."""
+    names = (name.strip() for text in features or () for name in text.split(","))
+    return tuple(name for name in names if name) or None
+
+
 class TableOptions(NamedTuple):
     """Command-line options for a user's table."""
 
@@ -133,6 +161,8 @@ class TableOptions(NamedTuple):
     task: Task | None
     arrays: Sequence[str]
     no_header: bool
+    features: tuple[str, ...] | None = None
+    groups: str | None = None
 
     @property
     def header(self) -> bool | None:
@@ -152,9 +182,8 @@ def _declared_entry(name: str, options: TableOptions) -> DatasetEntry:
 
 def _check_registered(name: str, options: TableOptions) -> None:
     """Raise `UserError` if an option of table files is given for a registered name or a folder."""
-    for option, value in zip(
-        ("--target", "--task", "--array", "--no-header"), options, strict=True
-    ):
+    names = ("--target", "--task", "--array", "--no-header", "--features", "--groups")
+    for option, value in zip(names, options, strict=True):
         if value and Path(name).is_dir():
             raise UserError(f"{name} is a folder; name a file in it, such as a .csv")
         if value:
@@ -195,6 +224,8 @@ def _user_tables(file: str, options: TableOptions) -> Iterator[Dataset]:
             outputs=targets,
             arrays=options.arrays,
             header=options.header,
+            features=options.features,
+            groups=options.groups,
         )
 
 
