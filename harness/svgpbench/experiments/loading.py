@@ -70,13 +70,13 @@ def load_experiment(text: str) -> Experiment:
             why = getattr(error, "strerror", None) or error
             raise UserError(f"{path} cannot be read: {why}") from None
         return _with_paths_beside(path, _parse(str(path), raw))
-    shipped = shipped_experiments()
-    if text not in shipped and text in (others := plugin_experiments()):
-        return _parse(f"{text}.toml", others[text].read_bytes())
-    if text not in shipped:
+    known = shipped_experiments()
+    if text not in known:
+        known = plugin_experiments() | known
+    if text not in known:
         hint = "; for a file of your own give its name with .toml"
-        raise UserError(f"{unknown('experiment', text, shipped)}{hint}")
-    return _parse(f"{text}.toml", shipped[text].read_bytes())
+        raise UserError(f"{unknown('experiment', text, known)}{hint}")
+    return _parse(f"{text}.toml", known[text].read_bytes())
 
 
 def parse_toml(origin: str, raw: bytes) -> dict[str, Any]:
