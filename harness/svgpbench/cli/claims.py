@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,10 +74,7 @@ def claims_command(
     ] = False,
 ) -> None:
     """Grade papers' claims by records; one ID shows the claim's finding, evidence and conditions."""
-    names = list(ids or ())
-    if len(names) == 1 and paper is None and names[0] in _papers():
-        paper, names = names[0], []
-    ids = [claim for name in names for claim in _claims_of(name)]
+    paper, ids = _paper_and_claims(paper, ids or ())
     page = _requested_page(
         {
             "released": show_released,
@@ -150,17 +147,18 @@ def claims_command(
         show(*(_with_summary(papers[0], table) if paper and not ids else [table]))
 
 
-def _papers() -> Collection[str]:
-    from svgpbench.papers import paper_folders
+def _paper_and_claims(paper: str | None, names: Sequence[str]) -> tuple[str | None, list[str]]:
+    """Return the paper to show and the ids of claims; the name of a paper stands for all of its claims."""
+    from svgpbench.papers import load_paper, paper_folders
 
-    return paper_folders()
-
-
-def _claims_of(name: str) -> list[str]:
-    """Return the ids of a paper's claims if the name is that of a paper, else the name itself."""
-    from svgpbench.papers import load_paper
-
-    return [claim.id for claim in load_paper(name).claims] if name in _papers() else [name]
+    folders = paper_folders() if names else {}
+    if len(names) == 1 and paper is None and names[0] in folders:
+        return names[0], []
+    return paper, [
+        claim
+        for name in names
+        for claim in ([x.id for x in load_paper(name).claims] if name in folders else [name])
+    ]
 
 
 def _requested_page(requested: dict[str, bool], has_other_options: bool, has_paper: bool) -> str:
