@@ -431,6 +431,13 @@ def test_a_quality_is_reached_sooner_on_every_seed(
     assert (found.grade, [x.outcome for x in found.effects]) == (verdict, [outcome])
 
 
+def test_a_quality_is_compared_on_seeds_that_both_ran() -> None:
+    frame = training(2.0, 3.0, 4.0, 0.1)
+    frame = frame[(frame["method"] == "A") | (frame["seed"] < 3)]
+    (effect,) = judged(frame, "reaches", metric="elbo", methods=("A", "B")).effects
+    assert (effect.outcome, effect.note) == ("better", "median, least and most of 3 seeds")
+
+
 def test_times_to_a_quality_are_between_looks_and_less_its_region() -> None:
     frame = training(2.0, 4.0, 5.0, last=-90.0)
     (effect,) = judged(frame, "reaches", metric="elbo", methods=("A", "B")).effects
