@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +12,11 @@ from svgpbench.config import CellConfig
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments.cell import identify
 from svgpbench.experiments.identity import essential
-from svgpbench.results.collect import Collected, refuse_mixture
+from svgpbench.results.collect import Collected, refuse_mixture, several_forms
 from svgpbench.results.frames import final_frame, reference_backend
 from svgpbench.results.records import Record
 from svgpbench.results.store import records_in
-from svgpbench.results.validity import outdated_reason
+from svgpbench.results.validity import other_plugins, outdated_reason
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,12 @@ def _read(
         records += current or [max(versions, key=lambda record: record.started)]
     for name in {record.config.experiment for record in records}:
         refuse_mixture([record for record in records if record.config.experiment == name])
-    notes = tuple(f"left out: {line}" for line in folder_records.damaged)
+    others = Counter(filter(None, map(other_plugins, records)))
+    notes = (
+        *(f"left out: {line}" for line in folder_records.damaged),
+        *(f"{folder}: {count} records were {why}" for why, count in others.items()),
+        *(f"{folder}: {line}" for line in several_forms(records)),
+    )
     return Side(str(folder), tuple(records)), notes
 
 

@@ -298,7 +298,7 @@ def _differences_between_rows(
 
 
 def several_versions(records: Sequence[Record]) -> Iterator[str]:
-    """Yield a note for each package, and each part of the code, that made records in several versions."""
+    """Yield a note for each package, and each part of the code, that made records in several forms."""
     versions_of: dict[str, set[str]] = {}
     for record in records:
         if record.environment is not None:
@@ -307,6 +307,11 @@ def several_versions(records: Sequence[Record]) -> Iterator[str]:
     for package, versions in versions_of.items():
         if len(versions) > 1:
             yield f"records were made with {package} {' and '.join(sorted(versions))}"
+    yield from several_forms(records)
+
+
+def several_forms(records: Sequence[Record]) -> Iterator[str]:
+    """Yield a note for each part of the code that made records in several forms."""
     commits_of: dict[str, dict[str, str]] = {}  # by part and digest
     for record in records:
         for part, code in record.code.items():
