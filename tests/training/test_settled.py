@@ -9,7 +9,6 @@ import pytest
 from test_training import PROBLEM, trainer
 
 from svgpbench.checks.cases import build_model
-from svgpbench.config import Decay
 from svgpbench.plugins import load_backend
 from svgpbench.stats.convergence import bound_trace
 from svgpbench.training.em import LEAST_EVALUATIONS, LEAST_ITERATIONS, Trained, Trainer
@@ -40,7 +39,7 @@ def settling(**changes: Any) -> Trainer:
         {"optimiser": "l-bfgs"},
         {"method": "sgpr", "optimiser": "l-bfgs", "m_steps": 1},
         {"model": build_model("poisson", "matern52")},
-        {"batch_size": 24, "e_rate": Decay(start=0.2, decay=5.0), "m_steps": 0},
+        {"batch_size": 40, "e_rate": 0.1, "m_steps": 0},
         {"trace_every": 7},
     ],
     ids=["adam", "l-bfgs", "collapsed", "poisson", "minibatches", "sparse trace"],
