@@ -245,7 +245,8 @@ class TrainingConfig(Strict):
 
 
 NEW_MODEL_DEFAULTS: Final[dict[str, dict[str, Any]]] = {
-    "likelihood": {"latent_mean": "data", "integrals": "adaptive"}
+    "likelihood": {"latent_mean": "data", "integrals": "adaptive"},
+    "training": {"steps": "guarded"},
 }
 """By table: values of keys that a new experiment file or a fit leaves out.
 

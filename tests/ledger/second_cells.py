@@ -100,6 +100,8 @@ def records(experiment: str) -> list[Settings]:
     rows: list[Settings] = []
     for row in cast(list[Settings], pd.read_parquet(path).to_dict("records")):
         config, data = json.loads(row["config"]), json.loads(row["data"])
+        config["training"].setdefault("steps", "full")  # a key that older records do not have
+        config["likelihood"].setdefault("latent_mean", "zero")
         config["data"]["factors"] = dict(config["data"].get("factors") or [])
         metrics = {key[7:]: value for key, value in row.items() if key.startswith("metric_")}
         trace = {

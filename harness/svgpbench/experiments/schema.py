@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, model_validator
 
 from svgpbench.config import (
+    NEW_MODEL_DEFAULTS,
     DataConfig,
     InducingConfig,
     KernelConfig,
@@ -167,7 +168,9 @@ class Experiment(Strict):
     kernel: KernelConfig = KernelConfig()
     inducing: InducingConfig = InducingConfig()
     split: SplitPlan = SplitPlan()
-    training: TrainingConfig = TrainingConfig()
+    training: Annotated[TrainingConfig, with_new_defaults("training")] = TrainingConfig(
+        **NEW_MODEL_DEFAULTS["training"]
+    )
     problems: Annotated[tuple[Problem, ...], Some]
     methods: Annotated[tuple[MethodEntry, ...], Some]
     presets: dict[str, Preset] = Field(default_factory=dict)
