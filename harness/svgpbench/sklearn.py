@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svgpbench.posterior import Posterior, fit
+from svgpbench.posterior.defaults import AUTO
 from svgpbench.posterior.fit import Named
 from svgpbench.posterior.given import frame_of, refuse_masked
 
@@ -31,7 +32,7 @@ class _SVGP(BaseEstimator):
     def __init__(
         self,
         *,
-        method: Named = "t-svgp",
+        method: Named = AUTO,
         likelihood: Named | None = None,
         kernel: Named = "matern52",
         inducing: int | Mapping[str, Any] = 50,
@@ -55,16 +56,14 @@ class _SVGP(BaseEstimator):
 
     def _train(self, X: npt.ArrayLike, rows: Floats, y: Any, likelihood: Named) -> None:
         """Train on validated rows, whose columns have the names of X if it is a frame."""
-        inducing, frame = self.inducing, frame_of(X)
-        if isinstance(inducing, int | np.integer):
-            inducing = min(int(inducing), len(np.unique(rows, axis=0)))
+        frame = frame_of(X)
         self.posterior_ = fit(
             rows if frame is None else pd.DataFrame(rows, columns=frame.columns),
             y,
             method=self.method,
             likelihood=self.likelihood or likelihood,
             kernel=self.kernel,
-            inducing=inducing,
+            inducing=self.inducing,
             training=self.training,
             backend=self.backend,
             device=self.device,
@@ -84,7 +83,7 @@ class SVGPRegressor(RegressorMixin, _SVGP):
     """A sparse variational Gaussian process for regression, with Gaussian noise by default.
 
     Args:
-        method: name, or `{"name": …, "options": {…}}`.
+        method: name, or `{"name": …, "options": {…}}`; "auto" is that of `fit`.
         likelihood: name, or the table of an experiment file; None chooses one for the targets.
         kernel: name, or the table of an experiment file.
         inducing: number of inducing inputs, at most one per distinct row; or the table of an experiment file.

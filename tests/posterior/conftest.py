@@ -8,7 +8,7 @@ from svgpbench.api import Posterior, fit
 
 @pytest.fixture(scope="session")
 def regressed() -> Posterior:
-    return fit(*regression(), inducing=12, training=QUICK)
+    return fit(*regression(), method="t-svgp", inducing=12, training=QUICK)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-QUICK = {"em_iterations": 4, "m_steps": 3, "m_rate": 0.05}
+QUICK = {"em_iterations": 4, "e_steps": 1, "m_steps": 3, "m_rate": 0.05, "until": "limit"}
 
 
 def regression(n: int = 80) -> tuple[pd.DataFrame, pd.Series[float]]:

@@ -94,7 +94,7 @@ def test_fits_share_one_process_and_do_not_remember() -> None:
     X, y = classes()
     first = fit(X, y, likelihood="softmax", inducing=5, training=QUICK)
     with pytest.raises(UserError):
-        fit(X, y, likelihood="softmax", inducing=91, training=QUICK)
+        fit(X, y, likelihood="softmax", inducing={"count": 91}, training=QUICK)
     again = fit(X, y, likelihood="softmax", inducing=5, training=QUICK)
     assert first.trace.drop(columns="seconds").equals(again.trace.drop(columns="seconds"))
 

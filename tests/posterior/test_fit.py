@@ -27,7 +27,7 @@ def trained(X, y, count, likelihood):
     theta = Theta(kernel, likelihood.initial_parameters(), ())
     Z = initial_bases(X, InducingConfig(count=count), 0, model.covariance(ops, theta))
     data = TrainingData(X, y, X, y)
-    settings = TrainingConfig.model_validate(QUICK)
+    settings = TrainingConfig.model_validate(QUICK | {"steps": "guarded"})
     trainer = Trainer(ops, model, DualSVGP(), data, theta._replace(inducing=Z), settings)
     trainer.run()
     return trainer
@@ -106,7 +106,7 @@ def test_labels_may_be_numbers() -> None:
     [
         ({"method": "t-svpg"}, "did you mean 't-svgp'"),
         ({"training": {"em_iteration": 3}}, "unknown key 'em_iteration' in [training]"),
-        ({"inducing": 81}, "inducing.count = 81 is more than the 80 training rows"),
+        ({"inducing": {"count": 81}}, "inducing.count = 81 is more than the 80 training rows"),
         ({"backend": "pytorch"}, "unknown backend 'pytorch'"),
         ({"likelihood": "poisson"}, "takes counts"),
         ({"training": QUICK | {"m_rate": -1}}, "m_rate must be greater than 0"),

@@ -113,7 +113,10 @@ def test_hyperparameters_that_are_not_finite_have_diverged(monkeypatch: pytest.M
 
     monkeypatch.setattr(run, "m_phase", m_phase)
     failed = run.run()
-    assert (failed.status, failed.message) == ("diverged", "θ is not finite at EM iteration 2")
+    assert (failed.status, failed.message) == (
+        "diverged",
+        'θ is not finite at EM iteration 2; lower m_rate, or set steps = "guarded"',
+    )
     assert [point["iteration"] for point in failed.trace] == [1]
 
 
@@ -124,7 +127,8 @@ def test_a_bound_that_is_finite_and_absurd_has_diverged(
     run, given = trainer(NUMPY), iter((-1e3, bound))
     monkeypatch.setattr(run, "elbo", lambda at, blocks=None: next(given))
     failed = run.run()
-    said = f"the bound is {bound:.3g} at EM iteration 2: no bound of these data"
+    said = f"the bound is {bound:.3g} at EM iteration 2: no bound of these data; "
+    said += 'lower e_rate or m_rate, or set steps = "guarded"'
     assert (failed.status, failed.message) == ("diverged", said)
     assert [point["elbo"] for point in failed.trace] == [-1e3]
 

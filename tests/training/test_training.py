@@ -86,7 +86,7 @@ def test_a_failure_between_trace_points_ends_the_run_at_the_next(
     monkeypatch.setattr(run, "e_phase", e_phase)
     failed = run.run()
     assert failed.status != "ok"
-    assert failed.message.endswith("at EM iteration 6")
+    assert "at EM iteration 6; lower " in failed.message
     assert [point["iteration"] for point in failed.trace] == [1, 3]
 
 

@@ -297,6 +297,7 @@ def run_cell(
             "n_train": len(ready.y_train),
             "n_test": len(ready.y_test),
             "dimensions": int(ready.X_train.shape[1]),
+            **({"ended": trained.ended} if trained.ended else {}),
         },
         timing=timing,
         resumptions=trained.resumptions,

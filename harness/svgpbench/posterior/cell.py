@@ -14,6 +14,7 @@ from svgpbench.experiments.outcome import Outcome, columns
 from svgpbench.posterior.kept import save_posterior
 from svgpbench.posterior.posterior import Posterior, TrainingFacts
 from svgpbench.posterior.progress import checkpoint_of_fit
+from svgpbench.training.state import Ended
 from svgpbench.tree import tree_map
 from svgpbench_datasets import Dataset, Prepared
 
@@ -38,7 +39,7 @@ def run_cell(config: CellConfig, checkpoint: Path | None = None, every_s: float 
     trained = trainer.run(checkpoint_of_fit(Path(str(config.data.path))))
     outcome = Outcome(status=trained.status, message=trained.message, trace=columns(trained.trace))
     if trained.status == "ok":
-        facts = _facts(config, load_data(config.data), ready, outcome)
+        facts = _facts(config, load_data(config.data), ready, outcome, trained.ended)
         theta, state = (
             tree_map(lambda x: np.asarray(x, dtype=np.float64), tree)
             for tree in (trained.theta, trained.q)
@@ -51,7 +52,7 @@ def run_cell(config: CellConfig, checkpoint: Path | None = None, every_s: float 
 
 
 def _facts(
-    config: CellConfig, dataset: Dataset, ready: Prepared, outcome: Outcome
+    config: CellConfig, dataset: Dataset, ready: Prepared, outcome: Outcome, ended: Ended
 ) -> TrainingFacts:
     complete = completed(config, dataset)
     return TrainingFacts(
@@ -68,4 +69,5 @@ def _facts(
         y_mean=ready.y_mean,
         y_scale=ready.y_scale,
         trace=outcome.trace,
+        ended=ended,
     )

@@ -1,11 +1,12 @@
-"""What a fit does where its caller leaves the choice to it: the method, the training, the number of points."""
+"""The method and the training of a fit whose caller leaves the choice to it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from svgpbench.config import NEW_MODEL_DEFAULTS
+from svgpbench.methods import AnyMethod
 
 AUTO: Final = "auto"
 """The method that `fit` chooses by the likelihood and the number of rows."""
@@ -18,13 +19,10 @@ MOST_WORK: Final = 5e7
 
 MINIBATCHES: Final[Mapping[str, Any]] = {
     "batch_size": 1000,
-    "e_steps": 4,
     "e_rate": {"start": 0.5, "decay": 0.5},
     "m_rate": 0.05,
 }
-"""Training of larger Gaussian fits, whose rate has to fall for the bound to settle."""
-
-Fitted = Literal["collapsed", "first order", "natural gradients"]
+"""Training on minibatches, whose rates have to be small, and fall, for the bound to settle."""
 
 
 def auto_method(gaussian: bool, training: Mapping[str, Any], rows: int, inducing: int) -> str:
@@ -43,13 +41,13 @@ def is_large(rows: int, inducing: int) -> bool:
 
 
 def training_of(
-    given: Mapping[str, Any], kind: Fitted, dtype: str, *, large: bool = False
+    given: Mapping[str, Any], method: AnyMethod, dtype: str, *, large: bool = False
 ) -> dict[str, Any]:
     """Return the `[training]` table of a fit: the keys that the caller gives, and defaults for others.
 
     Args:
         given: the caller's keys, which stay.
-        kind: how the method's E-step moves q.
+        method: the method of the fit.
         dtype: of the backend; L-BFGS needs float64.
         large: whether the fit is to take minibatches.
     """
@@ -57,11 +55,10 @@ def training_of(
     if given.get("kind", "em") != "em":
         return usual | dict(given)
     usual |= {"until": "settled", "em_iterations": LIMIT}
-    steps = {"optimiser", "m_rate", "batch_size", "joint"} & given.keys()
-    if large and not steps:
+    if method.collapsed and "m_rate" not in given and dtype == "float64":
+        usual |= {"optimiser": "l-bfgs", "m_steps": 5}
+    if not (method.collapsed or method.first_order):
+        usual["e_steps"] = 4
+    if large or ("batch_size" in given and not method.first_order):
         usual |= MINIBATCHES
-    elif not steps and dtype == "float64":
-        usual["optimiser"] = "l-bfgs"
-    if kind == "natural gradients" and not given.get("joint"):
-        usual.setdefault("e_steps", 4)
     return usual | dict(given)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from svgpbench.config import KernelConfig
 from svgpbench.results.unsettled import AT_THE_END
-from svgpbench.stats.convergence import bound_trace
+from svgpbench.stats.convergence import BoundTrace, bound_trace
 from svgpbench.stats.measures import MEASURES
 
 if TYPE_CHECKING:
@@ -27,14 +27,23 @@ def summary(posterior: Posterior) -> str:
     """Return the model, the data and the bound of a posterior in one line."""
     facts = posterior.facts
     parts = [
-        f"{facts.method.name}, {facts.likelihood.name}, {_kernel_name(facts.kernel)}",
+        f"{_method_name(facts)}, {facts.likelihood.name}, {_kernel_name(facts.kernel)}",
         f"n={facts.n}",
         f"D={len(facts.features)}",
         *([] if (count := _inducing_count(posterior)) is None else [f"M={count}"]),
         *([f"ELBO {posterior.elbo:.6g}"] if facts.trace else []),
+        *([ended] if (ended := _ended(facts)) else []),
         *([moving] if (moving := unsettled(posterior)) else []),
     ]
     return f"<Posterior {', '.join(parts)}>"
+
+
+def end_of_bound(posterior: Posterior) -> BoundTrace:
+    """Return the bound of the training, with the region of practical equivalence of the ELBO."""
+    facts = posterior.facts
+    trace = facts.trace
+    bound = bound_trace(trace.get("iteration", ()), trace.get("elbo", ()), facts.minibatches)
+    return bound._replace(region=MEASURES["elbo"].region_at(0.0, facts.n))
 
 
 def unsettled(posterior: Posterior) -> str:
@@ -42,13 +51,7 @@ def unsettled(posterior: Posterior) -> str:
 
     It had settled if it rose and fell by at most the region of practical equivalence of the ELBO.
     """
-    facts = posterior.facts
-    trace = facts.trace
-    if not trace:
-        return ""
-    bound = bound_trace(trace["iteration"], trace["elbo"], facts.minibatches)
-    region = MEASURES["elbo"].region_at(0.0, facts.n)
-    move = bound._replace(region=region).unsettled
+    move = end_of_bound(posterior).unsettled
     return move and f"the bound {move} {AT_THE_END}"
 
 
@@ -97,7 +100,7 @@ def html_summary(posterior: Posterior) -> str:
     facts = posterior.facts
     count = _inducing_count(posterior)
     lines = {
-        "method": facts.method.name,
+        "method": _method_name(facts),
         "likelihood": facts.likelihood.name,
         "kernel": _kernel_name(facts.kernel),
         "data": f"{facts.n} rows, {len(facts.features)} inputs",
@@ -107,6 +110,8 @@ def html_summary(posterior: Posterior) -> str:
     rows = {name: html.escape(value) for name, value in lines.items()}
     if facts.trace:
         rows["ELBO"] = f"{posterior.elbo:.6g} {_sparkline(posterior.trace['elbo'])}"
+        if ended := _ended(facts):
+            rows["training"] = ended
         if moving := unsettled(posterior):
             rows["warning"] = f"<b>{html.escape(moving)}</b>"
     table = hyperparameters(posterior)
@@ -138,6 +143,18 @@ def _sparkline(values: pd.Series[float]) -> str:
         f'<svg width="{width:g}" height="{height:g}" role="img" aria-label="bound against iteration">'
         f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="1.5"/></svg>'
     )
+
+
+def _method_name(facts: TrainingFacts) -> str:
+    return f"{facts.method.name} (auto)" if facts.method_is_automatic else facts.method.name
+
+
+def _ended(facts: TrainingFacts) -> str:
+    """Return what ended the training; empty if it could only end at its limit."""
+    if not facts.ended:
+        return ""
+    why = "settled" if facts.ended == "settled" else "the limit"
+    return f"{facts.trace['iteration'][-1]} iterations ({why})"
 
 
 def _kernel_name(kernel: KernelConfig) -> str:

@@ -21,21 +21,29 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import ValidationError
 
-from svgpbench.config import NEW_MODEL_DEFAULTS, CellConfig, LikelihoodConfig
+from svgpbench.config import (
+    NEW_MODEL_DEFAULTS,
+    CellConfig,
+    InducingConfig,
+    LikelihoodConfig,
+    MethodConfig,
+)
 from svgpbench.errors import DataWarning, UnsettledWarning, UserError, on_one_line
 from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.identity import OtherCode, code_of
 from svgpbench.experiments.validation import check_cells
-from svgpbench.likelihoods import build_likelihood
+from svgpbench.likelihoods import GaussianLikelihood, build_likelihood
 from svgpbench.likelihoods.likelihood import Likelihood
+from svgpbench.methods import build_method
 from svgpbench.plugins import forget_changed
 from svgpbench.posterior.cell import posterior_path
+from svgpbench.posterior.defaults import AUTO, auto_method, is_large, training_of
 from svgpbench.posterior.given import finite, table_of, vector
 from svgpbench.posterior.kept import load_posterior
 from svgpbench.posterior.labels import Classes, classes_of, listed
 from svgpbench.posterior.posterior import Posterior
 from svgpbench.posterior.progress import iterations_shown
-from svgpbench.results.unsettled import LONGER
+from svgpbench.results.unsettled import advice
 from svgpbench.runs.process import CellLimits, WorkerKind, WorkerProcess
 from svgpbench.runs.protocol import Request
 from svgpbench_datasets import Dataset
@@ -55,7 +63,7 @@ def fit(
     X: npt.ArrayLike | pd.DataFrame,
     y: npt.ArrayLike,
     *,
-    method: Named = "t-svgp",
+    method: Named = AUTO,
     likelihood: Named = "gaussian",
     kernel: Named = "matern52",
     inducing: int | Mapping[str, Any] = 50,
@@ -74,11 +82,13 @@ def fit(
     Args:
         X: inputs; the columns of a frame keep their names.
         y: targets: numbers, counts or labels, as the likelihood requires.
-        method: name, or `{"name": …, "options": {…}}`.
+        method: name, or `{"name": …, "options": {…}}`. "auto" is SGPR for Gaussian noise, or t-SVGP if the
+            likelihood is another or if the rows are too many for steps on all of them.
         likelihood: name, or the table of an experiment file.
         kernel: name, or the table of an experiment file.
-        inducing: number of inducing inputs, or the table of an experiment file.
-        training: table of an experiment file; by default 20 EM iterations of one E-step and 15 M-steps.
+        inducing: number of inducing inputs, at most one per distinct row; or the table of an experiment file.
+        training: table of an experiment file. By default the training ends once the bound has settled, after
+            at most 100 EM iterations; its steps are guarded, so that the bound of a full batch never falls.
         backend: `jax`, `torch:compile`, …; its framework is loaded in a separate process.
         dtype: float64 or float32.
         device: cpu or cuda.
@@ -99,8 +109,7 @@ def fit(
         >>> import numpy as np
         >>> from svgpbench.api import fit
         >>> X = np.linspace(0.0, 1.0, 40)[:, None]
-        >>> settings = {"optimiser": "l-bfgs", "em_iterations": 10}
-        >>> posterior = fit(X, np.sin(6.0 * X[:, 0]), method="sgpr", inducing=10, training=settings)
+        >>> posterior = fit(X, np.sin(6.0 * X[:, 0]), inducing=10)
         >>> [round(mean, 1) for mean in posterior.predict([[0.25]])["mean"]]
         [1.0]
     """
@@ -113,7 +122,18 @@ def fit(
     if not isinstance(inducing, Mapping):
         if isinstance(inducing, bool) or not isinstance(inducing, int | np.integer):
             raise UserError(f"inducing is {inducing!r}; give how many, or a table with its count")
-        inducing = {"count": int(inducing)}
+        distinct = len(np.unique(table.drop(columns=target).to_numpy(), axis=0))
+        inducing = {"count": min(int(inducing), distinct)}
+    given, method_table = dict(training or {}), _named(method)
+    is_automatic = method_table.get("name") == AUTO
+    gaussian = isinstance(model_of_y, GaussianLikelihood)
+    count = _checked(InducingConfig, inducing).count
+    if is_automatic:
+        chosen = auto_method(gaussian, given, len(table), count)
+        method_table = method_table | {"name": chosen}
+    asked = _checked(MethodConfig, method_table)
+    built = build_method(asked.name, asked.options)
+    large = is_automatic and gaussian and is_large(len(table), count)
     with tempfile.TemporaryDirectory(prefix="svgpbench-fit-") as folder:
         path = Path(folder) / "table.parquet"
         data = {
@@ -130,8 +150,8 @@ def fit(
             "kernel": _named(kernel),
             "likelihood": likelihood_table,
             "inducing": dict(inducing),
-            "training": dict(training or {}),
-            "method": _named(method),
+            "training": training_of(given, built, dtype, large=large),
+            "method": method_table,
             "backend": {"name": name, "mode": mode} | {"dtype": dtype, "device": device},
             "jitter": jitter,
             "seed": seed,
@@ -146,12 +166,16 @@ def fit(
                 posterior = _trained(config, timeout)
         except UserError as error:  # the caller does not know our temporary file
             raise UserError(str(error).replace(f"{path}: ", "")) from error
-    facts: dict[str, Any] = {"features": tuple(column for column in table if column != target)}
+    facts: dict[str, Any] = {
+        "features": tuple(column for column in table if column != target),
+        "method_is_automatic": is_automatic,
+    }
     if classes is not None:  # the worker had their numbers
         facts |= {"classes": classes, "class_labels": classes.names}
     posterior = replace(posterior, facts=posterior.facts.model_copy(update=facts))
     if posterior.unsettled:
-        warnings.warn(f"{posterior.unsettled}; {LONGER}", UnsettledWarning, stacklevel=2)
+        text = f"{posterior.unsettled}; {advice([posterior.move])}"
+        warnings.warn(text, UnsettledWarning, stacklevel=2)
     for text in _findings(table, target, classes):
         warnings.warn(on_one_line(text), DataWarning, stacklevel=2)
     return posterior

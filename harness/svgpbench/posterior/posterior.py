@@ -28,6 +28,7 @@ from svgpbench.posterior.given import columns, finite, frame_of, vector
 from svgpbench.posterior.labels import Classes, classes_of_names
 from svgpbench.training.batches import EVALUATION_ROWS
 from svgpbench.training.blocks import factor_at, prior_at
+from svgpbench.training.state import Ended
 from svgpbench.training.trace_point import scores
 from svgpbench.tree import tree_map
 
@@ -54,6 +55,8 @@ class TrainingFacts(Strict):
     y_mean: float = 0.0
     y_scale: float = 1.0
     minibatches: bool = False  # whether the training took them
+    method_is_automatic: bool = False  # whether `fit` chose the method
+    ended: Ended = ""  # what ended the training
     trace: dict[str, list[Number]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -120,6 +123,11 @@ class Posterior:
     def unsettled(self) -> str:
         """Text on the bound's move at the end of the training; empty if it had settled."""
         return display.unsettled(self)
+
+    @property
+    def move(self) -> float:
+        """The rise or, negative, the fall of the bound at the end of the training; 0 if it had settled."""
+        return display.end_of_bound(self).move
 
     def hyperparameters(self) -> pd.DataFrame:
         """Return one row per hyperparameter, in the units of the table: `parameter`, `input`, `value`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from svgpbench.results.records import Record
 from svgpbench.stats.convergence import BoundTrace, bound_trace
@@ -15,7 +15,20 @@ MOST_NAMED = 5
 AT_THE_END = "in the last quarter of the run"
 
 LONGER = "train longer, lower m_rate, or use the optimiser l-bfgs (full batch)"
-"""Advice on runs whose bound has not settled."""
+"""Advice on runs whose bound still rose."""
+
+LOWER = 'lower e_rate or m_rate, or set steps = "guarded"'
+"""Advice on runs whose bound fell."""
+
+
+def advice(moves: Iterable[float]) -> str:
+    """Return what to do about bounds that moved: positive moves are rises, negative ones are falls."""
+    moves = list(moves)
+    rises = [LONGER] if any(move > 0 for move in moves) else []
+    falls = [LOWER] if any(move < 0 for move in moves) else []
+    if rises and falls:
+        return f"where it rose, {LONGER}; where it fell, {LOWER}"
+    return "".join(rises + falls)
 
 
 def bound_trace_of(record: Record) -> BoundTrace:
@@ -60,7 +73,8 @@ def unsettled_note(records: Sequence[Record]) -> str:
     ]
     if len(order) > MOST_NAMED:
         named.append(f"and {len(order) - MOST_NAMED} more")
-    return f"NOT SETTLED, the bound still moved {AT_THE_END}: {', '.join(named)}; {LONGER}"
+    remedy = advice(largest[key].move for key in order)
+    return f"NOT SETTLED, the bound still moved {AT_THE_END}: {', '.join(named)}; {remedy}"
 
 
 def _regions(trace: BoundTrace) -> float:

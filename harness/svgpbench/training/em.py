@@ -35,7 +35,7 @@ from svgpbench.training.guard import (
 )
 from svgpbench.training.schedules import rate_at
 from svgpbench.training.session import start_session
-from svgpbench.training.state import End, TracePoint, TrainState
+from svgpbench.training.state import End, Ended, TracePoint, TrainState
 from svgpbench.training.trace_point import hyperparameters, scores
 from svgpbench.tree import leaves, named_leaves, tree_map
 
@@ -65,7 +65,7 @@ class Trained:
     q: Tree
     resumptions: int = 0  # number of times that the run was resumed
     evaluations: int = 0  # of an objective and its gradient by L-BFGS
-    settled: bool = False  # True if the run ended before its limit because the bound had settled
+    ended: Ended = ""
 
 
 class _StoppedError(Exception):
@@ -396,6 +396,12 @@ class Trainer:
         state = self.state
         return state.failed or state.settled or state.iteration >= self.settings.em_iterations
 
+    def ended(self, state: TrainState) -> Ended:
+        """Return what ended a run that may end once its bound has settled; empty for other runs."""
+        if not self.may_settle:
+            return ""
+        return "settled" if state.settled else "limit"
+
     def result(self) -> Trained:
         """Return the result of the run."""
         state, trace = self.state, list(self.state.trace)
@@ -407,7 +413,7 @@ class Trainer:
             q,
             state.resumptions,
             state.evaluated,
-            state.settled,
+            self.ended(state),
         )
 
     def run_collapsed_lbfgs(self, checkpoint: Checkpoint) -> None:
@@ -510,14 +516,22 @@ class Trainer:
 
     def _failure(self, state: TrainState, bound: float) -> tuple[End, str]:
         where = f"at {self.unit} {state.iteration}"
+        guard = "" if self.settings.steps == "guarded" else ', or set steps = "guarded"'
         if not self._finite(state.raw):
-            return "diverged", f"θ is not finite {where}"
+            return "diverged", f"θ is not finite {where}; lower m_rate{guard}"
         if any(np.any(np.isnan(self.ops.to_numpy(x))) for x in leaves(state.prior)):
-            return "not_pd", f"K(Z, Z) is not positive definite {where}"
+            return "not_pd", f"K(Z, Z) is not positive definite {where}; {self._more_jitter(state)}"
         if self.method.first_order and not self._finite(state.q):
-            return "diverged", f"q is not finite {where}"
+            return "diverged", f"q is not finite {where}; lower e_rate{guard}"
         if np.isinf(bound):
-            return "diverged", f"the bound is infinite {where}"
+            return "diverged", f"the bound is infinite {where}; lower e_rate or m_rate{guard}"
         if np.isfinite(bound):
-            return "diverged", f"the bound is {bound:.3g} {where}: no bound of these data"
-        return "not_pd", f"the posterior's precision is not positive definite {where}"
+            text = f"the bound is {bound:.3g} {where}: no bound of these data"
+            return "diverged", f"{text}; lower e_rate or m_rate{guard}"
+        text = f"the posterior's precision is not positive definite {where}"
+        return "not_pd", f"{text}; lower e_rate or m_rate{guard}"
+
+    def _more_jitter(self, state: TrainState) -> str:
+        """Return what to change if K(Z, Z) cannot be factorised."""
+        moved = state.iteration > 1 and self.has_m_steps
+        return "raise jitter, or lower m_rate" if moved else "raise jitter, or lower inducing.count"

@@ -10,6 +10,8 @@ from svgpbench.ops import Tree
 
 TracePoint = dict[str, float | int | None]
 End = Literal["ok", "not_pd", "diverged"]
+Ended = Literal["", "settled", "limit"]
+"""What ended a run that may end once its bound has settled; empty for other runs."""
 
 
 class TrainState(NamedTuple):

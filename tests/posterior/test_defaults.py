@@ -1,0 +1,111 @@
+"""The method and the training that a fit chooses, and what it says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from small_fits import regression
+
+from svgpbench.api import Posterior, UnsettledWarning, fit, load_posterior, save_posterior
+from svgpbench.methods import build_method
+from svgpbench.posterior.defaults import LIMIT, MINIBATCHES, auto_method, training_of
+from svgpbench.sklearn import SVGPRegressor
+
+
+@pytest.mark.parametrize(
+    ("gaussian", "training", "rows", "inducing", "method"),
+    [
+        (True, {}, 20_000, 50, "sgpr"),
+        (True, {}, 20_001, 50, "t-svgp"),  # 5e7 = 20,000 · 50²
+        (True, {"optimiser": "adam"}, 100, 50, "sgpr"),
+        (True, {"batch_size": 10}, 100, 50, "t-svgp"),
+        (True, {"kind": "online"}, 100, 50, "t-svgp"),
+        (False, {}, 100, 10, "t-svgp"),
+    ],
+)
+def test_the_method_is_sgpr_where_noise_and_rows_allow_it(
+    gaussian: bool, training: dict[str, Any], rows: int, inducing: int, method: str
+) -> None:
+    assert auto_method(gaussian, training, rows, inducing) == method
+
+
+COMMON = {"steps": "guarded", "until": "settled", "em_iterations": LIMIT}
+
+
+@pytest.mark.parametrize(
+    ("given", "method", "options", "dtype", "large", "expected"),
+    [
+        ({}, "sgpr", {}, "float64", False, {"optimiser": "l-bfgs", "m_steps": 5}),
+        ({}, "sgpr", {}, "float32", False, {}),
+        ({"m_rate": 0.1}, "sgpr", {}, "float64", False, {"m_rate": 0.1}),
+        ({}, "t-svgp", {}, "float64", False, {"e_steps": 4}),
+        ({"e_steps": 1, "until": "limit"}, "t-svgp", {}, "float64", False, {"e_steps": 1, "until": "limit"}),
+        ({}, "q-svgp", {"optimiser": "adam"}, "float64", False, {}),
+        ({}, "t-svgp", {}, "float64", True, {"e_steps": 4, **MINIBATCHES}),
+        (
+            {"batch_size": 32},
+            "t-svgp",
+            {},
+            "float64",
+            False,
+            {"e_steps": 4, **MINIBATCHES, "batch_size": 32},
+        ),
+    ],
+)  # fmt: skip
+def test_the_training_is_that_of_the_caller_and_else_the_default(
+    given: dict[str, Any],
+    method: str,
+    options: dict[str, Any],
+    dtype: str,
+    large: bool,
+    expected: dict[str, Any],
+) -> None:
+    found = training_of(given, build_method(method, options), dtype, large=large)
+    assert found == COMMON | expected
+
+
+def test_an_online_fit_is_guarded_and_has_its_own_limit() -> None:
+    online = {"kind": "online", "batch_size": 10}
+    assert training_of(online, build_method("t-svgp", {}), "float64") == online | {
+        "steps": "guarded"
+    }
+
+
+@pytest.fixture(scope="module")
+def automatic() -> Posterior:
+    return fit(*regression(), inducing=12)
+
+
+def test_a_fit_says_what_was_chosen_and_what_ended_it(automatic: Posterior, tmp_path: Any) -> None:
+    facts = automatic.facts
+    assert (facts.method.name, facts.method_is_automatic, facts.ended) == ("sgpr", True, "settled")
+    count = int(automatic.trace["iteration"].iloc[-1])
+    assert repr(automatic).startswith("<Posterior sgpr (auto), gaussian, ")
+    assert repr(automatic).endswith(f", {count} iterations (settled)>")
+    for text in ("<td>sgpr (auto)", f"{count} iterations (settled)"):
+        assert text in automatic._repr_html_()
+    assert automatic.unsettled == ""
+    save_posterior(automatic, tmp_path / "kept.npz")
+    assert repr(load_posterior(tmp_path / "kept.npz")) == repr(automatic)
+
+
+def test_a_fit_that_its_limit_ended_says_so_and_warns() -> None:
+    X, y = regression()
+    with pytest.warns(UnsettledWarning, match=r"rose by .*; train longer"):
+        short = fit(X, y, method="t-svgp", inducing=12, training={"em_iterations": 4})
+    assert short.facts.ended == "limit"
+    assert ", 4 iterations (the limit), the bound rose by " in repr(short)
+    assert "(auto)" not in repr(short)
+    with pytest.warns(UnsettledWarning):
+        settings = {"em_iterations": 4, "until": "limit"}
+        plain = fit(X, y, method="t-svgp", inducing=12, training=settings)
+    assert (plain.facts.ended, "iterations" in repr(plain)) == ("", False)
+
+
+def test_ten_rows_and_repeated_rows_fit_with_defaults() -> None:
+    X, y = regression(10)
+    assert fit(X, y).theta.inducing.shape[0] == 10
+    twice = (np.repeat(np.asarray(a), 2, axis=0) for a in (X, y))
+    assert SVGPRegressor().fit(*twice).posterior_.theta.inducing.shape[0] == 10
