@@ -81,6 +81,7 @@ SLOW = (
     "ledger",
     "papers/algebra/test_computed_claims_decided.py",
     "papers/algebra/test_toy_of_adam2021.py",
+    "posterior/test_default_fits.py",
     "posterior/test_sklearn.py",
     "results/test_committed_figure.py",
     "results/test_committed_records.py",

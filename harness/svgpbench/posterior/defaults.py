@@ -12,7 +12,7 @@ AUTO: Final = "auto"
 """The method that `fit` chooses by the likelihood and the number of rows."""
 
 LIMIT: Final = 100
-"""Most EM iterations of a fit. Of the fits in docs/default-fits.md most settle after 20 to 40."""
+"""Most EM iterations of a fit; most settle after 20 to 40."""
 
 MOST_WORK: Final = 5e7
 """Largest n·M² at which a Gaussian fit takes all rows in every step: about two minutes on one core."""
@@ -56,7 +56,7 @@ def training_of(
         return usual | dict(given)
     usual |= {"until": "settled", "em_iterations": LIMIT}
     if method.collapsed and "m_rate" not in given and dtype == "float64":
-        usual |= {"optimiser": "l-bfgs", "m_steps": 5}
+        usual["optimiser"] = "l-bfgs"
     if not (method.collapsed or method.first_order):
         usual["e_steps"] = 4
     if large or ("batch_size" in given and not method.first_order):
