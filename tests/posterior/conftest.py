@@ -13,5 +13,5 @@ def regressed() -> Posterior:
 
 @pytest.fixture(scope="session")
 def classified() -> Posterior:
-    likelihood = {"name": "softmax", "samples": 20}
+    likelihood = {"name": "softmax", "samples": 20, "latent_mean": "zero"}
     return fit(*classes(), likelihood=likelihood, inducing=10, training=QUICK)
