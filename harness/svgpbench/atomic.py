@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from svgpbench.errors import UserError
-from svgpbench_datasets.whole_files import whole_file
 
 
 def refuse_absent_folder(path: Path, option: str = "") -> None:
@@ -35,9 +36,16 @@ def write_whole(path: Path, content: bytes) -> None:
 
     Create the folder if needed. Raises `UserError` if the file cannot be written; no draft is left then.
     """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as draft:
-            draft.write_bytes(content)
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            draft.unlink()
