@@ -81,9 +81,10 @@ def refuse_unknown(kind: str, names: Iterable[str], valid_names: Iterable[str]) 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the known name that is nearest to a misspelt one; empty if none is near."""
     names = sorted(known)
-    swapped = [one for one in names if sorted(one) == sorted(name)]  # 'adr' for 'ard'
-    # at the 0.6 of difflib 'cupy' is near 'numpy'
-    return next(iter(swapped or difflib.get_close_matches(name, names, n=1, cutoff=0.7)), "")
+    # at the 0.6 of difflib 'cupy' is near 'numpy': so low only with the same first letter
+    alike = [one for one in names if one[:1] == name[:1]]
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.7)
+    return next(iter(near or difflib.get_close_matches(name, alike, n=1)), "")
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:

@@ -33,7 +33,7 @@ def with_options(cls: type[T], what: str, given: Mapping[str, Any], taken: Itera
         raise UserError(f"{what} has an option {both[0]!r}, which is a key of its table: rename it")
     for key in given:
         if key not in forms:
-            raise unknown(f"option of {what}:", key, {*forms, *taken} - {"name"})
+            raise unknown(f"option of {what}:", key, forms or {*taken} - {"name", "parts"})
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
         without = field.default is field.default_factory is dataclasses.MISSING
         if without and field.name in forms and field.name not in given:

@@ -126,7 +126,8 @@ def test_records_of_some_of_the_cells_decide_nothing(cli: Cli, quick_results: Pa
     assert "864 of 900 cells of adam2021-fig3 have not run" in said
 
 
-def test_one_claim_shows_its_whole_entry_and_how_to_run_it(cli: Cli) -> None:
+def test_one_claim_shows_its_whole_entry_and_how_to_run_it(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
     done = cli("claims", "adam2021-16", "--results", "mine")
     said = " ".join(done.out.split())
     assert "Adam, Chang, Khan, Solin 2021, Fig. 3" in said
