@@ -127,7 +127,8 @@ class SVGPRegressor(RegressorMixin, _SVGP):
 
         The standard deviation is infinite for Student-t noise with df ≤ 2.
         """
-        predicted = self.posterior_.predict(self._inputs(X), std=return_std)
+        rows = self._inputs(X)  # raises if there is no posterior
+        predicted = self.posterior_.predict(rows, std=return_std)
         mean: Floats = predicted["mean"].to_numpy()
         return (mean, predicted["std"].to_numpy()) if return_std else mean
 
