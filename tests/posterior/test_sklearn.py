@@ -17,9 +17,9 @@ from svgpbench.sklearn import SVGPClassifier, SVGPRegressor
 pytestmark = pytest.mark.filterwarnings("ignore::svgpbench.errors.UnsettledWarning")
 
 
-@pytest.mark.parametrize("estimator", [SVGPRegressor, SVGPClassifier])
-def test_scikit_learn_accepts_it(estimator: type) -> None:
-    check_estimator(estimator(inducing=10, training={"em_iterations": 3}), on_skip=None)
+@pytest.mark.parametrize(("estimator", "iterations"), [(SVGPRegressor, 10), (SVGPClassifier, 3)])
+def test_scikit_learn_accepts_it(estimator: type, iterations: int) -> None:
+    check_estimator(estimator(inducing=10, training={"em_iterations": iterations}), on_skip=None)
 
 
 def test_predictions_are_those_of_a_fit() -> None:
