@@ -118,6 +118,12 @@ MEMORY = 2 * 2**30
 FULL = 3 * 2**29
 """Bytes from which on compiled programs are dropped. No test takes more than the rest."""
 
+GROWTH = 2**28
+"""Least growth, in bytes, since programs were last dropped: dropping them takes a second."""
+
+left_when_dropped = [0]
+"""Bytes that the process still held when programs were last dropped."""
+
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_auto_num_workers() -> int | None:
@@ -134,14 +140,15 @@ def pytest_runtest_teardown() -> Iterator[None]:
     JAX holds a megabyte for each operation that it compiled alone, whoever still needs it.
     """
     result = yield
-    jax = sys.modules.get("jax")
-    if jax is not None and psutil.Process().memory_info().rss > FULL:
+    jax, process = sys.modules.get("jax"), psutil.Process()
+    if jax is not None and process.memory_info().rss > max(FULL, left_when_dropped[0] + GROWTH):
         for compiled in (compile_steps, compile_passes):
             compiled.cache_clear()
         jax.clear_caches()
         gc.collect()
         if sys.platform == "linux":
             ctypes.CDLL("libc.so.6").malloc_trim(0)  # what is free goes back to the system
+        left_when_dropped[0] = process.memory_info().rss
     return result
 
 
