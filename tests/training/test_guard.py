@@ -47,6 +47,8 @@ def hard_run(ops: Ops, method: str, likelihood: str, **settings: Any) -> Trainer
     data = TrainingData(PROBLEM.X, y, PROBLEM.X[:4], y[:4])
     usual: dict[str, Any] = {"steps": "guarded", "em_iterations": 4, "m_steps": 3, "m_rate": 0.5}
     usual["e_rate"] = 0.01 if basis.first_order else 1.0
+    if "sgd" in method:  # its step is as long as the gradient, which counts of 1,000 make large
+        usual["e_rate"] = 1e-5
     return Trainer(ops, model, basis, data, theta, TrainingConfig(**usual | settings))
 
 
