@@ -76,7 +76,7 @@ class Gaussian(Likelihood):
 
 
 class Quadrature(Likelihood):
-    """One latent, by Gauss–Hermite quadrature."""
+    """One latent: V by Gauss–Hermite quadrature, the density of y by a sum over a fine grid."""
 
     nodes = 20
 
@@ -93,8 +93,11 @@ class Quadrature(Likelihood):
         return anp.sum(w * value, axis=-1)
 
     def log_density(self, theta: Table, y: Floats, mu: Floats, v: Floats, noise: Any) -> Floats:
-        value, w = self._at_nodes(theta, y, mu, v)
-        return np.log(np.sum(w * np.exp(value), axis=-1))
+        t = np.linspace(-12.0, 12.0, 20_001)
+        f = mu[0][:, None] + np.sqrt(v[0])[:, None] * t
+        weighted = self.log_p(theta, y[:, None], f) + np.log(t[1] - t[0]) + ast.norm.logpdf(t)
+        total: Floats = asp.logsumexp(weighted, axis=-1)
+        return total
 
 
 class Probit(Quadrature):
@@ -117,8 +120,8 @@ class Logit(Quadrature):
         return -anp.logaddexp(0.0, -(2 * y - 1) * f)
 
     def guess(self, theta: Table, mu: Floats, v: Floats, noise: Any) -> Floats:
-        value, w = self._at_nodes(theta, np.ones(mu.shape[1]), mu, v)
-        return (np.sum(w * np.exp(value), axis=-1) > 0.5).astype(float)
+        p = np.exp(self.log_density(theta, np.ones(mu.shape[1]), mu, v, noise))
+        return (p > 0.5).astype(float)
 
 
 class Poisson(Quadrature):
