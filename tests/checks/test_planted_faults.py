@@ -245,8 +245,8 @@ LIKELIHOOD_FAULTS = {
     ),
     "Poisson's log y! forgotten": (
         poisson,
-        " - ops.lgamma(y + 1.0)",
-        "",
+        " - rate - ops.lgamma(y + 1.0), y - rate",
+        " - rate, y - rate",
         "poisson",
     ),
     "the step that should have been halved taken whole": (

@@ -140,12 +140,13 @@ def _number(cell: Any, what: str, position: tuple[int, ...]) -> float:
         cell = cell.decode(errors="replace")
     if isinstance(cell, str):
         value = finite_number(cell)
+        is_whole = re.fullmatch(r"\s*[+-]?[0-9]+\s*", cell) is not None
+        if is_whole and (value is None or int(value) != int(cell)):
+            raise _inexact(cell.strip(), what, position)
         if value is None:
             raise UserError(
                 f"{item} is {str(cell)[:40]!r}, not a number; encode it as numbers or leave it out"
             )
-        if re.fullmatch(r"\s*[+-]?[0-9]+\s*", cell) and int(value) != int(cell):
-            raise _inexact(cell.strip(), what, position)
         return value
     if cell is np.ma.masked:
         raise UserError(f"{item} is masked; {REMEDY}")
