@@ -35,7 +35,7 @@ def computed_parts(paper: Paper, one: Judged) -> dict[str, Any]:
         if paper.artefact(stated.artefact).computed:
             values = [effect.value for effect in part.judgement.effects]
             large = len(values) == 1 and values[0] is not None and abs(values[0]) > ROUNDING
-            large = large and "rounding" not in part.says  # differs between processors
+            large = large and "cond K" not in part.says  # rounding differs between processors
             found[part.says] = [str(part.grade), *(f"{values[0]:.3g}" for _ in range(large))]
     return found
 
