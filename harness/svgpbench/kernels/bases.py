@@ -39,6 +39,8 @@ def common_centre(ops: Ops, A: Float[Array, "n D"]) -> Float[Array, "1 D"]:
     of A, or 0 in a column whose mean is within 4 times its spread: there at most a factor of 25 cancels, and
     inputs keep every bit. Differences do not depend on the centre, so no gradient passes through it.
     """
+    if A.shape[0] == 0:  # an empty γ
+        return ops.zeros((1, A.shape[1]))
     mean = ops.sum(A, axis=0, keepdims=True) / float(A.shape[0])
     spread = ops.max(ops.abs(A - mean), axis=0, keepdims=True)
     return ops.stop_gradient(ops.where(ops.abs(mean) > 4.0 * spread, mean, 0.0 * mean))
