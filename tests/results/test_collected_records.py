@@ -124,7 +124,7 @@ def test_nothing_to_show_is_one_line(tmp_path: Path) -> None:
 def test_records_of_other_cells_are_named_where_a_preset_has_none(tmp_path: Path) -> None:
     run, asked = cell(), cell().model_copy(update={"backend": BackendConfig(name="torch")})
     stored(tmp_path, run)
-    said = f"which has 1 of other cells, on {run.backend.title}; leave --preset out"
+    said = f"which has 1 of other cells, on {run.backend.title}; give --backend {run.backend.title}"
     with pytest.raises(UserError, match=said):
         collect(tmp_path, EXPERIMENT, [asked])
 
