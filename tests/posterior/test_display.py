@@ -130,7 +130,9 @@ def test_q_of_u_is_one_line_however_many_points(regressed) -> None:
 
 
 def test_the_name_of_an_input_is_no_first_argument_of_a_plot(regressed) -> None:
-    with pytest.raises(UserError, match="X is the text 'right'; an input is named with along='right'"):
+    with pytest.raises(
+        UserError, match="X is the text 'right'; an input is named with along='right'"
+    ):
         regressed.plot("right")
     with pytest.raises(UserError, match="the posterior has no input 'zz'; it has left, right"):
         regressed.plot(along="zz")

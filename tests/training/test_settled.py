@@ -46,7 +46,7 @@ def settling(**changes: Any) -> Trainer:
 )
 def test_a_run_ends_at_the_first_point_where_the_bound_has_settled(changes: dict[str, Any]) -> None:
     trained = settling(**changes).run()
-    assert trained.settled
+    assert trained.ended == "settled"
     moves = moves_after(trained, "batch_size" in changes)
     last = int(trained.trace[-1]["iteration"] or 0)
     assert LEAST_ITERATIONS <= last < 400
@@ -61,9 +61,9 @@ def test_a_run_ends_at_the_first_point_where_the_bound_has_settled(changes: dict
 
 def test_the_limit_ends_a_run_that_has_not_settled_and_a_run_that_may_not_settle() -> None:
     short = settling(em_iterations=5).run()
-    assert (len(short.trace), short.settled) == (5, False)
+    assert (len(short.trace), short.ended == "settled") == (5, False)
     whole = settling(until="limit", em_iterations=60).run()
-    assert (len(whole.trace), whole.settled) == (60, False)
+    assert (len(whole.trace), whole.ended == "settled") == (60, False)
 
 
 def test_a_settled_run_is_the_start_of_the_run_to_the_limit() -> None:
@@ -78,4 +78,4 @@ def test_a_failure_is_no_end_by_settling() -> None:
     run.state = run.state._replace(raw=run.state.raw._replace(inducing=PROBLEM.Z * np.nan))
     failed = run.run()
     assert failed.status != "ok"
-    assert not failed.settled
+    assert failed.ended != "settled"
