@@ -40,7 +40,8 @@ def test_the_end_of_a_thread_that_fitted_leaves_the_next_fit_alone() -> None:
     assert fitted.wait(60)
     ((worker, _),) = fits._idle
     threading.Timer(0.3, leave.set).start()
-    long = fit(X, Y, inducing=8, training={"em_iterations": 150, "m_steps": 3})
+    lasting = {"em_iterations": 150, "m_steps": 3, "until": "limit"}
+    long = fit(X, Y, inducing=8, training=lasting)
     assert not thread.is_alive()  # it ended during the fit
     ((kept, _),) = fits._idle
     assert kept is worker and kept.alive  # the fit was of the thread's worker
