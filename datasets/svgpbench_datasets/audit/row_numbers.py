@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import poisson
+from scipy.special import pdtr
 
 from svgpbench_datasets.audit.dependence import single_ratios, target_columns
 from svgpbench_datasets.audit.facts import Flag, rank_correlation
@@ -73,7 +73,8 @@ def numbering(column: Floats) -> Numbering | None:
     places, repeats = numbers[-1] + 1.0, column.size - values.size
     if repeats:  # of draws from as many places; their number is about that of a Poisson law
         expected = column.size + places * np.expm1(-column.size / places)
-        chance = float(poisson.logcdf(repeats, expected))
+        with np.errstate(divide="ignore"):
+            chance = float(np.log(pdtr(repeats, expected)))
     else:
         chance = float(np.log1p(-np.arange(values.size) / places).sum())
     ordered_id = in_order and values.size >= FEWEST and places <= SPARSE * values.size
