@@ -102,7 +102,8 @@ def test_classes_have_the_logarithms_of_their_frequencies() -> None:
     assert mean.sum() == pytest.approx(0.0, abs=1e-14)
     largest = mean_of(RobustMax(classes=3), y) + RNG.standard_normal((200_000, 3))
     shares = np.bincount(largest.argmax(axis=1)) / len(largest)
-    assert shares == pytest.approx([0.9, 0.08, 0.02], abs=0.012)
+    # the noise is normal where the formula has Gumbel noise: .899, .088, .013, and draws to 1e-3
+    assert shares == pytest.approx([0.899, 0.088, 0.013], abs=2e-3)
 
 
 @pytest.mark.parametrize("likelihood", [GaussianLikelihood(), StudentT()])
@@ -324,9 +325,12 @@ def test_counts_far_from_the_data_are_predicted_by_their_mean(tmp_path: Path) ->
     assert mu[0] == pytest.approx(np.log(y.mean()), rel=1e-9)
     wanted = y.mean() * np.exp(v[0] / 2)
     assert posterior.predict(FAR)["mean"].to_numpy() == pytest.approx(wanted, rel=1e-9)
-    assert posterior.inducing().mean == pytest.approx(np.log(y.mean()), abs=0.5)
+    # rates of 240 to 360, whose logarithms are within 0.25 of their middle
+    assert posterior.inducing().mean == pytest.approx(np.log(y.mean()), abs=0.25)
     near = posterior.predict(X)["mean"] / (300.0 + 20.0 * X[:, 0])
-    assert near.to_numpy() == pytest.approx(1.0, abs=0.1)
+    assert near.to_numpy() == pytest.approx(
+        1.0, abs=0.075
+    )  # of one count at the low end: 1/√240 = 0.065
     again = load_posterior(save_posterior(posterior, tmp_path / "one.npz"))
     assert again.predict(X).equals(posterior.predict(X))
     assert again.score(X, y) == posterior.score(X, y)
@@ -383,4 +387,5 @@ def test_inducing_functions_and_minibatches_train_with_a_mean() -> None:
                 X, y, likelihood="poisson", kernel="se", inducing=inducing,
                 training=TRAINED | training,
             )  # fmt: skip
-        assert posterior.predict(X)["mean"].mean() == pytest.approx(50.0, rel=0.1)
+        # the fit follows the counts' own mean, which is 50 to 2 %
+        assert posterior.predict(X)["mean"].mean() == pytest.approx(y.mean(), rel=0.02)

@@ -275,7 +275,7 @@ def test_effects_name_the_pair_or_the_settings_that_they_compare() -> None:
     assert [effect.of for effect in two.effects] == ["a"]
     monotone = judged(rising(0.5, 0.4, 0.3), "monotone", **NLPD, method="A", setting="inducing")
     assert [effect.of for effect in monotone.effects] == ["a, 10 to 11", "a, 11 to 12"]
-    assert [effect.value for effect in monotone.effects] == pytest.approx([0.1, 0.1], abs=1e-3)
+    assert [effect.value for effect in monotone.effects] == pytest.approx([0.1, 0.1], rel=1e-12)
 
 
 def test_ranks_of_an_ordering_go_by_what_is_better() -> None:

@@ -167,7 +167,9 @@ def test_quantiles_and_deviations_are_of_y_in_its_units(name: str) -> None:
             assert ((y < values).mean(axis=0) < level + 0.005).all()
     else:
         assert shown == pytest.approx(np.quantile(y, LEVELS, axis=0), abs=0.03 * y.std())
-    assert found["std"].to_numpy() == pytest.approx(y.std(axis=0), rel=0.1)  # the t has heavy tails
+    # 200,000 draws give a deviation to 1 %, but that of t with 3 degrees of freedom to 10 %
+    tolerance = 0.1 if name == "student-t" else 0.01
+    assert found["std"].to_numpy() == pytest.approx(y.std(axis=0), rel=tolerance)
     if name == "gaussian":
         assert found["std"].to_numpy() ** 2 == pytest.approx(found["variance"].to_numpy())
 
