@@ -44,6 +44,10 @@ class RecordsWarning(UserWarning):
     """Lines of benchmark records that do not count: they are damaged, or other code made them."""
 
 
+class NotRecordedError(UserError):
+    """Error of a figure of a score that no record has."""
+
+
 class NoAutodiffError(UserError):
     """Error of `value_and_grad` on a backend without autodiff."""
 

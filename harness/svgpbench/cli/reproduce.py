@@ -116,7 +116,7 @@ def _went_wrong(output: WrittenArtefact, from_records: bool) -> bool:
     A failure that is recorded is a result like any other.
     """
     if from_records:
-        return bool(output.statuses and output.left_out)
+        return output.incomplete
     return any(status != "ok" for status in output.statuses.values())
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from svgpbench.errors import UserError
+from svgpbench.errors import NotRecordedError, UserError
 from svgpbench.metrics import Metric
 from svgpbench.output.palette import LineStyle, line_styles
 from svgpbench.results.frames import count_by, final_frame, reference_backend, trace_frame
@@ -81,7 +81,9 @@ class PlotData:
 
     def none_of(self, what: str) -> UserError:
         """Return the error for a figure that would be empty."""
-        return UserError(f"no record of {self.experiment} on {self.backend} has {what} to draw")
+        return NotRecordedError(
+            f"no record of {self.experiment} on {self.backend} has {what} to draw"
+        )
 
     def check_recorded(self, metrics: Sequence[Metric], cells: pd.DataFrame) -> None:
         """Raise `UserError` if no row of `cells` has one of the metrics."""

@@ -18,7 +18,7 @@ import pandas as pd
 from svgpbench.atomic import write_whole
 from svgpbench.config import CellConfig
 from svgpbench.csv_text import as_csv
-from svgpbench.errors import UserError, unknown
+from svgpbench.errors import NotRecordedError, UserError, unknown
 from svgpbench.experiments import Experiment, FigureEntry, Selection, TableEntry, resolve
 from svgpbench.experiments.resolve import DEFAULT_PRESET
 from svgpbench.output.figure_and_table_types import (
@@ -120,6 +120,7 @@ class WrittenArtefact:
     statuses: Mapping[str, str]  # of each record, by cell id
     missing: int
     computed: bool = False  # from computed frames, without records
+    incomplete: bool = False  # whether something that is recorded is not in the files
     figures: tuple[WrittenFigure, ...] = ()
     tables: tuple[WrittenTable, ...] = ()
     comparisons: tuple[PrintedComparison, ...] = ()
@@ -333,13 +334,16 @@ def write(
     ]
     outputs: list[WrittenFiles] = []
     left_out: list[str] = []
+    incomplete = False
     for writer in writers:
         try:
             outputs.append(writer())
         except UserError as error:
             left_out.append(str(error))
+            incomplete |= not isinstance(error, NotRecordedError)
     statuses = {record.cell_id: record.status for record in collected.records}
-    return _written_artefact(outputs, left_out, statuses, collected.missing)
+    written = _written_artefact(outputs, left_out, statuses, collected.missing)
+    return replace(written, incomplete=incomplete)
 
 
 def write_times(paper: Paper, artefact: Artefact, results: Path, out: Path) -> WrittenFiles:
