@@ -120,10 +120,10 @@ class WrittenArtefact:
     statuses: Mapping[str, str]  # of each record, by cell id
     missing: int
     computed: bool = False  # from computed frames, without records
-    incomplete: bool = False  # whether something that is recorded is not in the files
     figures: tuple[WrittenFigure, ...] = ()
     tables: tuple[WrittenTable, ...] = ()
     comparisons: tuple[PrintedComparison, ...] = ()
+    incomplete: bool = False  # whether something that is recorded is not in the files
 
 
 def choose(names: Sequence[str]) -> list[PaperSelection]:
