@@ -65,7 +65,7 @@ def bound_of_a_loop(
     """The last bound of the training loop, run here on the table in standard units."""
     X, y = (x.to_numpy() for x in regression())
     X, y = ((x - x.mean(axis=0)) / x.std(axis=0) for x in (X, y))
-    p_of_y = build_likelihood(LikelihoodConfig(name=likelihood))
+    p_of_y = build_likelihood(LikelihoodConfig(name=likelihood, integrals="adaptive"))
     model = Model(kernel(kernel_name), p_of_y, jitter)
     parameters = tree_map(np.float64, p_of_y.initial_parameters())
     theta = Theta(KernelParameters(np.ones(1), np.ones((1, 2))), parameters, ())
