@@ -3,7 +3,8 @@
     python docs/_build/listings.py            pages of the papers, the ledger, shipped records, listings in the docs, README's tables
     python docs/_build/listings.py --ledger   the listings and tables, without running commands that read records, from the present ledger
 
-A page has a listing after a line `<!-- svgpbench COMMAND -->`: it is what the command prints, to the end of the page.
+A page has a listing after a line `<!-- svgpbench COMMAND -->`: it is what the command prints, to the next line
+`<!-- end -->` or the end of the page. A page may have several.
 README has a table of grades by kind, and a table of some claims, chosen by their id in its first column.
 """
 
@@ -19,7 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LEDGER = ROOT / "harness" / "svgpbench" / "papers" / "released.csv"
-MARKER = re.compile(r"^<!-- svgpbench (.+) -->$", re.MULTILINE)
+LISTING = re.compile(
+    r"^<!-- svgpbench (?P<command>[^\n]+) -->$.*?(?P<end>^<!-- end -->$|\Z)", re.MULTILINE | re.DOTALL
+)
 KINDS = ("theory", "experiments", "speed")
 
 
@@ -40,12 +43,17 @@ def write_ledger() -> None:
     LEDGER.write_text(as_csv([row_of(one) for _, one in judged]), "utf-8")
 
 
-def with_listing(page: str, run_all: bool) -> str:
-    """Return a page with its listing written anew. Commands that read records run if `run_all`."""
-    marker = MARKER.search(page)
-    if marker is None or not (run_all or "--released" in marker[1]):
-        return page
-    return f"{page[: marker.end()]}\n\n{svgpbench(*marker[1].split()).strip()}\n"
+def with_listings(page: str, run_all: bool) -> str:
+    """Return a page with its listings written anew. Commands that read records run if `run_all`."""
+
+    def written(listing: re.Match[str]) -> str:
+        if not (run_all or "--released" in listing["command"]):
+            return listing[0]
+        text = svgpbench(*listing["command"].split()).strip()
+        end = f"\n{listing['end']}" if listing["end"] else ""
+        return f"<!-- svgpbench {listing['command']} -->\n\n{text}\n{end}"
+
+    return LISTING.sub(written, page)
 
 
 def with_tables(readme: str, ledger: list[dict[str, str]]) -> str:
@@ -80,7 +88,7 @@ def main() -> None:
         write_ledger()
         write_released(ROOT / "results")
     for path in sorted((ROOT / "docs").glob("*.md")):
-        path.write_text(with_listing(path.read_text("utf-8"), run_all), "utf-8")
+        path.write_text(with_listings(path.read_text("utf-8"), run_all), "utf-8")
     with LEDGER.open(encoding="utf-8", newline="") as file:
         ledger = list(csv.DictReader(file))
     path = ROOT / "README.md"

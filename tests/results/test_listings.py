@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
+QUICK = ("speed",)
 SCRIPT = runpy.run_path(str(ROOT / "docs" / "_build" / "listings.py"))
 
 
@@ -30,7 +31,30 @@ def test_the_tables_of_readme_are_those_of_the_ledger(ledger: list[dict[str, str
 
 def test_the_page_of_grades_is_that_of_the_ledger() -> None:
     page = (ROOT / "docs" / "grades.md").read_text("utf-8")
-    assert SCRIPT["with_listing"](page, False) == page
+    assert SCRIPT["with_listings"](page, False) == page
+
+
+def test_a_listing_ends_where_it_says_and_text_after_it_stays() -> None:
+    listing = "<!-- svgpbench list backends -->\n\nold\n"
+    page = f"a\n\n{listing}\n<!-- end -->\n\nb\n\n{listing}"
+    listed = SCRIPT["svgpbench"]("list", "backends").strip()
+    written = SCRIPT["with_listings"](page, True)
+    assert written == page.replace("old", listed)
+    assert SCRIPT["with_listings"](page, False) == page
+
+
+def test_the_listings_of_committed_records_are_what_their_commands_print() -> None:
+    """Those that take seconds; the others are the ledger's."""
+    listings = [
+        listing
+        for path in sorted((ROOT / "docs").glob("*.md"))
+        for listing in SCRIPT["LISTING"].finditer(path.read_text("utf-8"))
+        if listing["command"].split()[0] in QUICK
+    ]
+    assert listings
+    for listing in listings:
+        command, _, _ = listing["command"].partition(" --figure")  # which writes into the results
+        assert SCRIPT["svgpbench"](*command.split()).strip() in listing[0]
 
 
 def test_the_shares_that_the_docs_open_with_are_those_of_the_ledger(

@@ -278,3 +278,10 @@ def test_kept_records_are_downloaded_bit_for_bit(made: Made) -> None:
     name = "adam2021-rates.parquet"
     there = made.folder / "downloads" / "records" / name
     assert there.read_bytes() == (made.results / name).read_bytes()
+
+
+def test_the_page_of_speed_has_the_dual_method_over_the_other(pages: dict[Path, Elements]) -> None:
+    page = next(page for path, page in pages.items() if path.name == "speed.html")
+    assert "t-svgp-over-q-svgp" in page.anchors
+    assert any(x["src"].endswith("dual-over-mean.png") for x in page.all("img"))
+    assert "Time of t-svgp over that of q-svgp" in page.text

@@ -18,7 +18,7 @@ from svgpbench.benchmarks.timing.record_files import write_report
 from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
 from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
 from svgpbench.cli.printing import print_json, tell
-from svgpbench.cli.speed_records import draw_roofline, print_report, show_records
+from svgpbench.cli.speed_records import draw_roofline, print_report, show_ratios, show_records
 from svgpbench.cli.timing_options import (
     MaxOtherCores,
     RecordFile,
@@ -82,7 +82,7 @@ def speed_command(
         typer.Option(
             "--load",
             metavar="FILE",
-            help="Record of an earlier --out to print; repeat for several.",
+            help="Record of an earlier --out to print, or a folder of them; repeat for several.",
         ),
     ] = None,
     roofline: Annotated[
@@ -91,10 +91,30 @@ def speed_command(
             "--roofline", metavar="FILE", help="File for a roofline figure: .png, .pdf or .svg."
         ),
     ] = None,
+    ratio: Annotated[
+        str | None,
+        typer.Option(
+            "--ratio",
+            metavar="A/B",
+            help="Times of method A over those of B in the records of --load, such as t-svgp/q-svgp.",
+        ),
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            "--figure", metavar="FILE", help="File for the figure of --ratio: .png, .pdf or .svg."
+        ),
+    ] = None,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the summary of --ratio as Markdown.")
+    ] = False,
 ) -> None:
     """Time the steps of training, next to peer libraries and to the least that their arithmetic takes."""
     if load and (out is not None or as_json):
         raise UserError("--load prints what was timed before: leave out --out and --json")
+    if ratio is not None or figure is not None or as_markdown:
+        show_ratios(load or (), ratio, figure, as_markdown)
+        return
     if load:
         show_records(load, roofline)
         return

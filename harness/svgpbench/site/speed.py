@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,14 @@ from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.profile import draw_profile, profile_table
 from svgpbench.benchmarks.time_to_target.records import read_training
 from svgpbench.benchmarks.time_to_target.tables import end_table, notes, target_table
+from svgpbench.benchmarks.timing.method_ratios import (
+    MethodRatios,
+    draw_ratios,
+    notes_of,
+    ratios_of,
+    ratios_table,
+    summary_table,
+)
 from svgpbench.benchmarks.timing.record_files import read_report
 from svgpbench.benchmarks.timing.report import SpeedReport
 from svgpbench.benchmarks.timing.roofline import draw_roofline
@@ -29,6 +38,7 @@ from svgpbench.site.downloads import FOLDER
 from svgpbench.site.pages import Link, slug
 
 PICTURES = "speed"
+DUAL_OVER_MEAN = ("t-svgp", "q-svgp")
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,7 @@ def speed_sections(results: Path, site: Path) -> tuple[list[Section], list[str]]
             partial(_training_to_quality, results / "learning", site, problem)
             for problem in learning_plan.read_plan().problems
         ),
+        partial(_dual_over_mean, results / "speed", site),
         partial(_profile, results / "learning", site),
         partial(_survival, results / "survival", site),
     ]
@@ -85,6 +96,23 @@ def _times(path: Path, site: Path) -> Section:
         picture = f"{PICTURES}/roofline-{slug(path.stem)}.png"
         caption = draw_roofline([report], site / picture)
     return Section(path.stem, tuple(shown), tuple(lines), picture, caption, _links("speed", path))
+
+
+def _dual_over_mean(folder: Path, site: Path) -> Section | None:
+    """Return t-SVGP's times over q-SVGP's, of all readable records."""
+    rows: list[MethodRatios] = []
+    for path in sorted(folder.glob("*.json")):
+        with suppress(UserError):  # `_times` says which file is no record
+            report = read_report(path, "speed", SpeedReport.from_json)
+            rows += ratios_of(report, path.stem, *DUAL_OVER_MEAN)
+    if not rows:
+        return None
+    picture = f"{PICTURES}/dual-over-mean.png"
+    caption = draw_ratios(rows, *DUAL_OVER_MEAN, site / picture)
+    shown = tuple(table(rows, *DUAL_OVER_MEAN) for table in (summary_table, ratios_table))
+    notes = tuple(notes_of(rows, *DUAL_OVER_MEAN))
+    links = _links("speed", *(folder / f"{x}.json" for x in dict.fromkeys(r.record for r in rows)))
+    return Section("t-svgp-over-q-svgp", shown, notes, picture, caption, links)
 
 
 def _growth(path: Path, site: Path) -> Section:
