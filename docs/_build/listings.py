@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import re
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -49,7 +50,7 @@ def with_listings(page: str, run_all: bool) -> str:
     def written(listing: re.Match[str]) -> str:
         if not (run_all or "--released" in listing["command"]):
             return listing[0]
-        text = svgpbench(*listing["command"].split()).strip()
+        text = svgpbench(*shlex.split(listing["command"])).strip()
         end = f"\n{listing['end']}" if listing["end"] else ""
         return f"<!-- svgpbench {listing['command']} -->\n\n{text}\n{end}"
 

@@ -2,6 +2,7 @@
 
 import csv
 import runpy
+import shlex
 from collections import Counter
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
-QUICK = ("speed",)
+QUICK = ("speed", "compare", "learn")
 SCRIPT = runpy.run_path(str(ROOT / "docs" / "_build" / "listings.py"))
 
 
@@ -54,7 +55,7 @@ def test_the_listings_of_committed_records_are_what_their_commands_print() -> No
     assert listings
     for listing in listings:
         command, _, _ = listing["command"].partition(" --figure")  # which writes into the results
-        assert SCRIPT["svgpbench"](*command.split()).strip() in listing[0]
+        assert SCRIPT["svgpbench"](*shlex.split(command)).strip() in listing[0]
 
 
 def test_the_shares_that_the_docs_open_with_are_those_of_the_ledger(

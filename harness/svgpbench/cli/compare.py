@@ -20,10 +20,11 @@ from svgpbench.cli.options import (
     chosen_cells,
     records_folder,
 )
-from svgpbench.cli.printing import print_json, show
+from svgpbench.cli.printing import print_json, say, show
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, load_experiment, shipped_experiments
 from svgpbench.output.table import Column, Table, number
+from svgpbench.output.table_formats import markdown
 
 if TYPE_CHECKING:
     from svgpbench.comparison.comparison import Comparison, Row
@@ -58,6 +59,24 @@ def compare_command(
         bool,
         typer.Option("--fail-if-worse", help="Exit with 1 if A is worse than B in any metric."),
     ] = False,
+    over_training: Annotated[
+        bool,
+        typer.Option(
+            "--over-training",
+            help="Show iterations that A saves, and its gain by quarter of the budget.",
+        ),
+    ] = False,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            "--figure",
+            metavar="FILE",
+            help="File for a figure of the gain over training: .png, .pdf or .svg.",
+        ),
+    ] = None,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the tables over training as Markdown.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare two methods, backends or folders of records by paired differences."""
@@ -76,6 +95,11 @@ def compare_command(
         results = records_folder(results)
         declared = declared or _only_experiment(results)
         sides = _sides_of_experiment(first, second, declared, preset, results, backend)
+    if over_training:
+        _show_over_training(sides, metric, figure, as_markdown, as_json)
+        return
+    if figure is not None or as_markdown:
+        raise UserError("--figure and --markdown are of --over-training: give it too")
     comparison = compared(sides, metric or ())
     if as_json:
         print_json(comparison.to_json())
@@ -83,6 +107,42 @@ def compare_command(
         _print(comparison)
     if fail_if_worse and any(row.effect.outcome is Outcome.worse for row in comparison.rows):
         raise typer.Exit(FAILED)
+
+
+def _show_over_training(
+    sides: Sides,
+    metrics: list[str] | None,
+    figure: Path | None,
+    as_markdown: bool,
+    as_json: bool,
+) -> None:
+    """Print iterations saved and gains by quarter of the budget, and draw the gains if asked."""
+    from svgpbench.comparison import over_training as over
+    from svgpbench.comparison.comparison import paired
+    from svgpbench.metrics import USUAL
+    from svgpbench.stats.measures import MEASURES
+
+    first, second = sides.first.name, sides.second.name
+    pairs, alone = paired(sides)
+    chosen = metrics or list(dict.fromkeys(name for names in USUAL.values() for name in names))
+    gains = list(over.gains_of(pairs, [name for name in chosen if name in MEASURES]))
+    if metrics and {rows[0].metric for rows in gains} != set(metrics):
+        raise UserError(f"no trace has one of {', '.join(metrics)}")
+    of_the_bound = metrics is None or "elbo" in metrics
+    saved = over.iterations_saved(pairs) if of_the_bound else []
+    if as_json:
+        print_json(over.to_json(saved, [row for rows in gains for row in rows]))
+        return
+    tables = [over.saved_table(saved, first, second)] * of_the_bound
+    tables += [over.gain_table(rows, first, second) for rows in gains]
+    if as_markdown:
+        typer.echo("\n\n".join(f"{table.title}\n\n{markdown(table)}" for table in tables))
+    else:
+        show(sides.what, *tables, notes=[over.MEANING, *sides.notes, *alone])
+    if figure is not None:
+        caption = over.draw_gains(pairs, [rows[0].metric for rows in gains], first, second, figure)
+        if not as_markdown:
+            say(f"\n{figure}\n{caption}")
 
 
 def _sides_of_folders(

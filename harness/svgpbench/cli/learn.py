@@ -26,7 +26,13 @@ from svgpbench.benchmarks.time_to_target.records import (
     least_disturbed,
     read_training,
 )
-from svgpbench.benchmarks.time_to_target.tables import end_table, notes, search_table, target_table
+from svgpbench.benchmarks.time_to_target.tables import (
+    end_table,
+    notes,
+    saved_table,
+    search_table,
+    target_table,
+)
 from svgpbench.benchmarks.time_to_target.training import PlanTrainer, Resources
 from svgpbench.benchmarks.timing.cases import timed_method
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
@@ -37,6 +43,7 @@ from svgpbench.cli.timing_options import MaxOtherCores, Threads, default_threads
 from svgpbench.environment import OURS
 from svgpbench.errors import UserError
 from svgpbench.output.figure import check_figure_path
+from svgpbench.output.table_formats import markdown
 from svgpbench.plugins import PEERS, check_backend, plugins
 from svgpbench.runs.core_locks import SHARED_CORES, timing_cores
 
@@ -81,6 +88,12 @@ def learn_command(
         Path | None,
         typer.Option("--figure", metavar="FILE", help="File for a figure of the curves."),
     ] = None,
+    as_markdown: Annotated[
+        bool,
+        typer.Option(
+            "--markdown", help="Print the iterations that the dual M-step saves, as Markdown."
+        ),
+    ] = False,
     profile: Annotated[
         Path | None,
         typer.Option(
@@ -119,16 +132,24 @@ def learn_command(
         raise UserError(
             f"no record of these runs in {results}; leave --from-records out to make them"
         )
-    for name, runs in entries.items():
-        race = declared.problems[name]
-        tables = [table(name, race, runs) for table in (search_table, end_table, target_table)]
-        show(*tables, notes=notes(name, runs))
-    if (table := profile_table(entries)).rows:
-        show(table)
+    if as_markdown:
+        typer.echo(markdown(saved_table(declared, entries)))
+        return
+    _print(declared, entries)
     if figure is not None:
         draw_learning(declared, entries, figure)
     if profile is not None:
         draw_profile(entries, profile)
+
+
+def _print(plan: LearningPlan, entries: dict[str, list[ContestantRuns]]) -> None:
+    """Print the tables of each problem, then those of all problems."""
+    for name, runs in entries.items():
+        race = plan.problems[name]
+        tables = [table(name, race, runs) for table in (search_table, end_table, target_table)]
+        show(*tables, notes=notes(name, runs))
+    if tables := [x for x in (saved_table(plan, entries), profile_table(entries)) if x.rows]:
+        show("", *tables)
 
 
 def _contestants(plan: LearningPlan, libraries: Iterable[str]) -> list[Contestant]:

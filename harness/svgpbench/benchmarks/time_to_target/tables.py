@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns
-from svgpbench.benchmarks.time_to_target.plan import Race
+from svgpbench.benchmarks.time_to_target.plan import LearningPlan, Race
 from svgpbench.benchmarks.time_to_target.records import TrainingRecord
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
 from svgpbench.environment import OURS
@@ -15,6 +15,9 @@ from svgpbench.output.table import MISSING, Column, Table, number
 from svgpbench.runs.core_locks import SHARED_CORES
 
 NEVER = math.inf
+
+DUAL_AND_OTHER = {OURS: ("t-svgp", "q-svgp"), "gpjax": ("dual", "whitened")}
+"""Methods of a library whose M-steps hold the dual parameters, and the mean and covariance, fixed."""
 WHO = Column("contestant", wrap=False)
 
 
@@ -71,6 +74,58 @@ def target_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) ->
         rows.append(row)
     title = f"{problem}, to a test NLPD, at most {race.seconds:g} s of training"
     return Table(header, rows, title)
+
+
+def saved_table(plan: LearningPlan, entries: Mapping[str, Sequence[ContestantRuns]]) -> Table:
+    """Return a table of the iterations to each target, of the dual M-step beside the other of its library.
+
+    The ratio is a median over seeds, with the least and the most. A run that misses the target counts with
+    all its iterations, and the ratio is then a bound.
+    """
+    rows = []
+    for problem, runs in entries.items():
+        trained = {tuple(entry.contestant): entry for entry in runs if entry.trained}
+        for library, (dual, other) in DUAL_AND_OTHER.items():
+            pair = [trained.get((library, method)) for method in (dual, other)]
+            for target in plan.problems[problem].targets:
+                if row := _saved(problem, library, target, *pair):
+                    rows.append(row)
+    columns = (
+        *(Column("problem", wrap=False), Column("library", wrap=False), number("NLPD", "g")),
+        *(number("dual M-step, iterations"), number("other"), number("saves (least–most)")),
+    )
+    return Table(
+        columns, rows, "Iterations that the dual M-step saves, each method at its own rates"
+    )
+
+
+def _saved(
+    problem: str,
+    library: str,
+    target: float,
+    dual: ContestantRuns | None,
+    other: ContestantRuns | None,
+) -> list[str | float] | None:
+    """Return a row of `saved_table`, or None if a method is missing or the dual one misses the target."""
+    if dual is None or other is None:
+        return None
+    others = {
+        x.run.seed: n for x, n in zip(other.trained, iterations_to(other, target), strict=True)
+    }
+    ends = {x.run.seed: x.last.iterations for x in other.trained if x.last}
+    ratios, missed = [], False
+    for record, iterations in zip(dual.trained, iterations_to(dual, target), strict=True):
+        seed = record.run.seed
+        if seed in ends:
+            missed |= others[seed] == NEVER
+            ratios.append(min(others[seed], ends[seed]) / iterations)
+    middle = median(iterations_to(dual, target))
+    if not ratios or middle == NEVER:
+        return None
+    text = f"{'> ' * missed}{median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})"
+    of_other = median(list(others.values()))
+    shown = "not reached" if of_other == NEVER else f"{of_other:.0f}"
+    return [problem, library, target, f"{middle:.0f}", shown, text]
 
 
 def end_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) -> Table:
