@@ -159,6 +159,46 @@ def test_robust_max_is_the_integral_over_its_own_latent() -> None:
         assert found[c, b] == pytest.approx(expected, abs=1e-9)
 
 
+def softmax_log_probabilities(ops: Ops, mu: Floats, v: Floats) -> Floats:
+    """Return log E softmax(f) [C, b] as the likelihood predicts it."""
+    likelihood = Softmax(classes=len(mu), integrals="adaptive")
+    p = likelihood.bind(NoParameters(), ops.asarray(np.zeros((1, len(mu)))))
+    return np.log(ops.to_numpy(likelihood.predict(ops, p, ops.asarray(mu), ops.asarray(v))))
+
+
+def log_probabilities_by_many_nodes(mu: Floats, v: Floats) -> Floats:
+    """Return log ∫ p_c(z) ∏_{k≠c} F_k(z) dz [C] by sums of positive terms with steps of 0.2."""
+    sd, likely = np.sqrt(v), []
+    z = np.arange(np.max(mu - 9.0 * sd) - 4.0, np.max(mu + 7.5 * sd) + 25.0, 0.2)
+    for m, s in zip(mu, sd, strict=True):
+        step = min(0.2, 0.2 / s)
+        t = np.arange(-9.5, 9.5 + s, step)  # E exp(f − z) has its mass about t = √v
+        rate = np.exp(np.minimum(m + s * t - z[:, None], 700.0))
+        weighted = step * scipy.stats.norm.pdf(t) * np.exp(-rate)
+        likely.append((np.sum(rate * weighted, axis=1), np.sum(weighted, axis=1)))
+    p, F = np.transpose(likely, (1, 0, 2))
+    others = [np.prod(np.delete(F, c, axis=0), axis=0) for c in range(len(mu))]
+    return np.asarray(np.log(0.2 * np.sum(p * others, axis=1)))
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_log_probabilities_of_softmax_are_exact_to_2e_7(ops: Ops, classes: int) -> None:
+    """From variances of 1e-8 to 200, in all classes or apart, with means near each other and far away."""
+    rng = np.random.default_rng(classes)
+    scale = np.repeat([0.3, 3.0, 30.0], 6)
+    same = np.tile([1e-8, 0.01, 0.07, 0.3, 4.0, 200.0], 3)
+    apart = 10.0 ** rng.uniform(-4.0, 2.0, (classes, 18))
+    mu = np.tile(scale, 2) * rng.standard_normal((classes, 36))
+    v = np.concatenate([np.broadcast_to(same, (classes, 18)), apart], axis=1)
+    got = softmax_log_probabilities(ops, mu, v)
+    for b in range(36):
+        exact = log_probabilities_by_many_nodes(mu[:, b], v[:, b])
+        likely = exact > np.log(1e-13)
+        np.testing.assert_allclose(got[likely, b], exact[likely], rtol=0, atol=2e-7)
+        np.testing.assert_allclose(got[:, b], exact, rtol=1e-3, atol=2e-7)
+    np.testing.assert_allclose(got, softmax_log_probabilities(NUMPY, mu, v), rtol=0, atol=1e-10)
+
+
 def test_softmax_is_its_mean_over_a_grid_of_all_latents() -> None:
     found = probabilities(SOFT, NUMPY, MU3, V3)
     t, w = np.polynomial.hermite_e.hermegauss(150)
@@ -169,6 +209,30 @@ def test_softmax_is_its_mean_over_a_grid_of_all_latents() -> None:
         grid = np.exp(grid - grid.max(axis=0))
         mean = np.einsum("cijk,i,j,k->c", grid / grid.sum(axis=0), w, w, w)
         np.testing.assert_allclose(found[:, b], mean, rtol=0, atol=1e-6)
+
+
+def test_softmax_of_sure_wide_and_broken_rows(ops: Ops) -> None:
+    """A row with NaN takes none of the others along, and a variance without bounds ends."""
+    mu = np.array([[0.0, 0.0, np.nan, 0.0], [-700.0, 3.0, 1.0, 3.0]])
+    v = np.array([[0.01, 9e4, 1.0, 1e12], [0.01, 1.0, 1.0, 1.0]])
+    got = softmax_log_probabilities(ops, mu, v)
+    np.testing.assert_allclose(got[:, 0], [0.0, -700.0 + 0.01], rtol=1e-6, atol=2e-7)
+    np.testing.assert_allclose(np.exp(got[0, 1]), scipy.stats.norm.cdf(-0.01), atol=1e-5)
+    assert np.all(np.isnan(got[:, 2]))
+    np.testing.assert_allclose(np.exp(got[:, 3]), 0.5, atol=2e-3)
+
+
+def test_softmax_takes_hundreds_of_exponentials_per_row_and_class() -> None:
+    class Counting(type(NUMPY)):  # type: ignore[misc]
+        count = 0
+
+        def exp(self, x: Array) -> Array:
+            self.count += np.size(x)
+            return super().exp(x)
+
+    counting = Counting("eager", "float64", "cpu")
+    softmax_log_probabilities(counting, np.zeros((3, 50)), np.ones((3, 50)))
+    assert 100 < counting.count / 150 < 1000
 
 
 def test_fixed_integrals_are_not_in_an_id_and_adaptive_ones_are() -> None:
