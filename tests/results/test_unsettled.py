@@ -9,7 +9,7 @@ import pytest
 from hand_records import cell, record
 
 from svgpbench.results.records import Record
-from svgpbench.results.unsettled import LONGER, unsettled, unsettled_note
+from svgpbench.results.unsettled import LONGER, LOWER, advice, unsettled, unsettled_note
 
 ROWS = 90  # of a record by hand: the region of its bound is 0.09
 
@@ -41,6 +41,11 @@ FALLS = [*FLAT[:-2], 65.0, 61.0]
 def test_a_run_has_settled_or_says_how_it_moved(bound: Sequence[float], text: str) -> None:
     assert unsettled(run("A", bound)) == text
     assert unsettled(run("A", bound, status="not_pd")) == ""
+
+
+def test_the_advice_is_that_of_rises_of_falls_or_of_both() -> None:
+    assert (advice([]), advice([0.0]), advice([2.0]), advice([-2.0])) == ("", "", LONGER, LOWER)
+    assert advice([-1.0, 3.0]) == f"where it rose, {LONGER}; where it fell, {LOWER}"
 
 
 def test_a_note_names_the_worst_first_and_counts_runs() -> None:
