@@ -86,6 +86,25 @@ def test_steps_and_bounds_are_those_of_all_rows_at_once(table, likelihood, targe
         assert ours == pytest.approx(theirs, rel=1e-10, abs=1e-10)
 
 
+def test_the_prior_mean_is_that_of_all_targets(table, monkeypatch) -> None:
+    """Rows sorted by the label: neither the first shard nor the last one has both."""
+    frame = pd.read_parquet(table).sort_values("above")
+    pq.write_table(pa.Table.from_pandas(frame), table, row_group_size=50)
+    share = frame["above"].mean()
+    assert 0.1 < share < 0.9
+    by_likelihood = {"poisson": np.log(share), "bernoulli-logit": np.log(share / (1.0 - share))}
+    for likelihood, expected in by_likelihood.items():
+        mean = climbed(table, Workers(), likelihood, "above", rows=1).theta.mean
+        assert mean == pytest.approx(expected, rel=1e-9)
+    assert climbed(table, Workers()).theta.mean == ()
+    module = sys.modules[
+        "svgpbench.runs.sharded.climb"
+    ]  # the package has the function by this name
+    monkeypatch.setattr(module, "MOST_TARGETS", 100)
+    mean = climbed(table, Workers(), "poisson", "above", rows=1).theta.mean
+    assert mean == pytest.approx(np.log(share), abs=0.06)  # a row of 17
+
+
 def test_chunks_of_any_size_add_up_to_the_shard(table) -> None:
     run = climbed(table, Workers(), rows=1)
     shard, columns = shards_of(table, 1)[0], columns_of(table, "y", ("a", "b", "c"))

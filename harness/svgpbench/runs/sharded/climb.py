@@ -21,12 +21,24 @@ from svgpbench.kernels.kernels import KernelParameters, lengthscale_count
 from svgpbench.ops import Tree
 from svgpbench.plugins import load_backend
 from svgpbench.runs.sharded.part import METHOD, ShardSums, Units, Work, added, negative_kl, sums
-from svgpbench.runs.sharded.shards import Moments, Shard, TableColumns, merged, moments, read
+from svgpbench.runs.sharded.shards import (
+    Moments,
+    Shard,
+    TableColumns,
+    counts_together,
+    merged,
+    moments,
+    read,
+    target_counts,
+)
 from svgpbench.runs.sharded.workers import Workers
 from svgpbench.training.batches import EVALUATION_ROWS
 from svgpbench.training.session import start_session
 from svgpbench.tree import tree_map
 from svgpbench_datasets.standardise import is_constant
+
+MOST_TARGETS = 10**7
+"""Number of targets that the prior mean is computed from; of more rows, equal shares of every value."""
 
 
 class ShardedStep(NamedTuple):
@@ -63,6 +75,8 @@ def climb(
 ) -> ShardedRun:
     """Run E-steps from q = p at the initial θ, and evaluate the bound before each and at the end.
 
+    Latent functions of labels and counts have the constant prior mean of all targets, as those of `fit`.
+
     Raises:
         UserError: if the likelihood samples or has steps that are halved, which are not sums over shards.
     """
@@ -75,10 +89,17 @@ def climb(
     spread = total_moments.norm / np.sqrt(total_moments.rows)
     constant = is_constant(total_moments.mean, spread)
     centre, scale = total_moments.mean.copy(), np.where(constant, 1.0, spread)
-    if model.likelihood.support != "real":  # targets that are not real-valued are not scaled
+    real = model.likelihood.support == "real"
+    if not real:  # targets that are not real-valued are not scaled
         centre[-1], scale[-1] = 0.0, 1.0
     units = Units(centre, scale)
     theta = _start(shards[0], columns, units, model, kernel, inducing, seed)
+    if not real:
+        counts = workers.total(target_counts, shards, (columns,), counts_together)
+        shares = -(-counts // -(-counts.sum() // MOST_TARGETS))  # a rare value keeps a row
+        y = np.repeat(counts.index.to_numpy(), shares)
+        mean = model.likelihood.latent_mean(load_backend("numpy"), theta.likelihood, y)
+        theta = theta._replace(mean=np.asarray(mean))
     work = Work(model, columns, units, backend, EVALUATION_ROWS)
     rows = sum(shard.rows for shard in shards)
     state = start_session(load_backend("numpy"), model, METHOD, theta, rows, learn=()).q

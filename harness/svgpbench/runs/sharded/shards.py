@@ -125,6 +125,16 @@ def merged(first: Moments, second: Moments) -> Moments:
     return Moments(rows, mean, np.hypot(np.hypot(first.norm, second.norm), between))
 
 
+def target_counts(shard: Shard, columns: TableColumns) -> pd.Series[int]:
+    """Return how many rows of a shard have each value of the target, which is the index."""
+    return pd.Series(read(shard, TableColumns((), columns.target))[1]).value_counts()
+
+
+def counts_together(first: pd.Series[int], second: pd.Series[int]) -> pd.Series[int]:
+    """Return the counts of two sets of rows together."""
+    return first.add(second, fill_value=0).astype(int)
+
+
 def _opened(path: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
