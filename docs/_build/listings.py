@@ -44,6 +44,26 @@ def write_ledger() -> None:
     LEDGER.write_text(as_csv([row_of(one) for _, one in judged]), "utf-8")
 
 
+def write_trained() -> None:
+    """Copy θ at the end of the runs of kobe2021's Figure 4.7, at which its Figure 4.8 is computed."""
+    import pandas as pd
+
+    from svgpbench.papers.kobe2021.algebra.predictions import PATHS, TRAINED
+    from svgpbench.results.store import records_in
+
+    names = {"variance": "variance", "lengthscale": "lengthscale_mean", "noise_variance": "noise_variance", "elbo": "elbo"}
+    rows = [
+        {"method": c.method.title, "split_seed": c.split.seed, "seed": c.seed}
+        | {name: record.trace[column][-1] for name, column in names.items()}
+        for record in records_in(ROOT / "results", "kobe2021-fig4.7").records
+        for c in [record.config]
+        if c.backend.name == "jax" and not c.is_replica and c.method.title in PATHS
+        if c.kernel.init == "mean-gaps"
+    ]
+    frame = pd.DataFrame(rows).sort_values(["method", "split_seed", "seed"])
+    frame.to_csv(TRAINED, index=False)
+
+
 def with_listings(page: str, run_all: bool) -> str:
     """Return a page with its listings written anew. Commands that read records run if `run_all`."""
 
@@ -88,6 +108,7 @@ def main() -> None:
         svgpbench("reproduce", "--from-records", "--results", "results", "--pages", "results")
         write_ledger()
         write_released(ROOT / "results")
+        write_trained()
     for path in sorted((ROOT / "docs").glob("*.md")):
         path.write_text(with_listings(path.read_text("utf-8"), run_all), "utf-8")
     with LEDGER.open(encoding="utf-8", newline="") as file:

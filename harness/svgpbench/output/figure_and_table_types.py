@@ -37,10 +37,12 @@ class EntryKeys(Strict):
     """Keys of every entry of a file: the data sets and methods of the experiment that it shows."""
 
     data: tuple[str, ...] = ()  # empty: all
-    methods: tuple[str, ...] = ()  # labels; empty: all
+    methods: tuple[str, ...] = ()  # labels, or printed rows that methods stand for; empty: all
 
     def records_of(self, collected: Collected) -> tuple[Record, ...]:
         """Return the records of the data sets and methods of the entry.
+
+        A name that is no label of a record means the methods that stand for this row of the print.
 
         Raises `UserError` if a data set or a method has no record.
         """
@@ -50,10 +52,14 @@ class EntryKeys(Strict):
         data_sets = {data for name in self.data or by_name for data in by_name[name]}
         records = tuple(r for r in records if r.config.data.title in data_sets)
         labels = {r.config.method.title for r in records}
-        refuse_unknown("method in these records", self.methods, labels)
-        return tuple(
-            r for r in records if not self.methods or r.config.method.title in self.methods
-        )
+        rows = {label: collected.rows[label] for label in labels if label in collected.rows}
+        refuse_unknown("method in these records", self.methods, {*labels, *rows.values()})
+        chosen = {
+            label
+            for label in labels
+            if label in self.methods or rows.get(label) in {*self.methods} - labels
+        }
+        return tuple(r for r in records if not self.methods or r.config.method.title in chosen)
 
 
 class FigureKind(EntryKeys, ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ class Collected:
     records: tuple[Record, ...]
     missing: int  # declared cells without a record
     notes: tuple[str, ...]
+    rows: Mapping[str, str] = field(default_factory=dict)  # printed rows by label of a method
 
 
 def collect(
@@ -110,7 +111,8 @@ def collect(
     settings = refuse_mixture(records)
     notes += [*_differences_between_rows(records, settings), *several_versions(records)]
     ordered = sorted(records, key=_order(experiment))
-    return Collected(experiment.name, tuple(ordered), missing, tuple(notes))
+    rows = {entry.title: entry.row for entry in experiment.methods if entry.row}
+    return Collected(experiment.name, tuple(ordered), missing, tuple(notes), rows)
 
 
 def collected_in(results: Path, *, count_presets: bool = True) -> tuple[list[Collected], list[str]]:

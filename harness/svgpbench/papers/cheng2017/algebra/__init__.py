@@ -16,6 +16,7 @@ CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "cheng2017-05": costs.table_1,
     "cheng2017-06": costs.same_order,
     "cheng2017-07": figure1.beside_large,
+    "counting/printed": costs.beside_print,
     "fig1/sinc": figure1.curves,
 }
 """Functions that compute a frame, by claim and by `ARTEFACT/FIGURE`."""

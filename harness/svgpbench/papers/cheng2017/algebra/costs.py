@@ -80,8 +80,10 @@ def decades(check: str, methods: Methods, regimes: tuple[Regime, ...]) -> Iterat
             size = replace(regime.size, **{field: factor * asdict(regime.size)[field]})
             flops, _, memory = iteration(method(size) if callable(method) else method, size)
             letters = {"N": size.rows, "M": size.M, "M_alpha": size.gamma, "D": size.D}
-            case = {"check": f"{check}, {letter} where {regime.name}", "method": name, **letters}
-            yield {**case, "flops": flops, "memory": memory}
+            where = f"{letter} where {regime.name}"
+            case = {"check": f"{check}, {where}", "method": name, "grows": letter, **letters}
+            setting = f"{name}, {where}".replace("M_alpha", "M_α")
+            yield {**case, "setting": setting, "flops": flops, "memory": memory}
 
 
 BATCHES = (
@@ -114,7 +116,7 @@ def table_1() -> pd.DataFrame:
     longer = replace(LONG_INPUTS, size=replace(LONG_INPUTS.size, gamma=10**9))
     rows = itertools.chain(
         decades("SVDGP", {"SVDGP": svdgp}, DECOUPLED),
-        decades("all columns", {"SVDGP": StepAlone()}, (ALL_COLUMNS,)),
+        decades("all columns", {"SVDGP with all columns": StepAlone()}, (ALL_COLUMNS,)),
         decades("coupled", online, BATCHES),
         decades("coupled", {"VSGPR": COUPLED["VSGPR"]}, ALL_ROWS),
         decades("GPR", {"GPR": GPR}, EXACT),
@@ -122,6 +124,17 @@ def table_1() -> pd.DataFrame:
         decades("any", online, (LONG_INPUTS,)),
         decades("any", {"SVDGP": svdgp}, (longer,)),
     )
+    return pd.DataFrame(rows)
+
+
+def beside_print() -> pd.DataFrame:
+    """Return the counted exponents of time and memory, for the settings of Table 1."""
+    rows: list[Row] = []
+    for setting, ladder in table_1().groupby("setting", sort=False):
+        size = np.log(ladder[ladder["grows"].iloc[0]].to_numpy(float))
+        for metric, column in (("exponent of time", "flops"), ("exponent of memory", "memory")):
+            slope = float(np.polyfit(size, np.log(ladder[column].to_numpy(float)), 1)[0])
+            rows.append({"setting": setting, "metric": metric, "value": slope, "note": ""})
     return pd.DataFrame(rows)
 
 

@@ -28,6 +28,7 @@ CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "kobe2021-18": concavity.concavity,
     "kobe2021-21": costs.twice_the_points,
     "fig2.1-4.8/predictions": predictions.predictions,
+    "fig4.8-trained/predictions": predictions.after_training,
     "counting/printed": costs.beside_print,
 }
 """Functions that compute a frame, by claim and by `ARTEFACT/FIGURE`."""
