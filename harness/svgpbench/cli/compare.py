@@ -66,6 +66,20 @@ def compare_command(
             help="Show iterations that A saves, and its gain by quarter of the budget.",
         ),
     ] = False,
+    optima: Annotated[
+        str | None,
+        typer.Option(
+            "--optima",
+            metavar="NAME",
+            help="Experiment whose runs end at the optimum of each family; shown beside A and B.",
+        ),
+    ] = None,
+    optimum: Annotated[
+        str | None,
+        typer.Option(
+            "--optimum", metavar="A/B", help="Methods of --optima that stand for A and for B."
+        ),
+    ] = None,
     figure: Annotated[
         Path | None,
         typer.Option(
@@ -97,6 +111,14 @@ def compare_command(
         sides = _sides_of_experiment(first, second, declared, preset, results, backend)
     if over_training:
         _show_over_training(sides, metric, figure, as_markdown, as_json)
+        return
+    if optima is not None or optimum is not None:
+        first, slash, second = (optimum or "").partition("/")
+        if optima is None or not (first and slash and second) or results is None:
+            raise UserError("give --optima NAME and --optimum A/B, two of its methods")
+        at_optima = load_experiment(optima)
+        beside = _sides_of_experiment(first, second, at_optima, None, results, backend)
+        _show_beside_optima(sides, beside, metric, as_markdown)
         return
     if figure is not None or as_markdown:
         raise UserError("--figure and --markdown are of --over-training: give it too")
@@ -143,6 +165,23 @@ def _show_over_training(
         caption = over.draw_gains(pairs, [rows[0].metric for rows in gains], first, second, figure)
         if not as_markdown:
             say(f"\n{figure}\n{caption}")
+
+
+def _show_beside_optima(
+    sides: Sides, optima: Sides, metrics: list[str] | None, as_markdown: bool
+) -> None:
+    """Print the differences where runs end beside those at the families' optima."""
+    from svgpbench.comparison import path_and_optimum as beside
+    from svgpbench.comparison.comparison import compared
+
+    chosen = metrics or beside.METRICS
+    ends, at_optima = compared(sides, chosen), compared(optima, chosen)
+    rows = beside.side_by_side(ends, at_optima)
+    table = beside.table(rows, ends, at_optima)
+    if as_markdown:
+        typer.echo(markdown(table))
+    else:
+        show(sides.what, table, notes=[beside.MEANING, *ends.notes])
 
 
 def _sides_of_folders(
