@@ -85,6 +85,7 @@ class DatasetEntry(RegistryModel):
     """Separator and names of the pieces of a column to split, such as a date."""
     missing: Literal["refuse", "drop-row", "middle-code"] = "refuse"  # in features and target
     labels: dict[str, int] | None = None  # class number by label as written
+    majority: Annotated[float, Field(gt=0, lt=1)] | None = None  # share of the most frequent class
     splits: FixedSplits | None = None  # splits published with the data set
     upstream: Text  # address of publication, or generator
     licence: Text  # licence, as far as known

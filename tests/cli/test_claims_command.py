@@ -99,9 +99,11 @@ def test_every_claim_has_a_row_that_fits_and_says_why_it_is_not_run(
     assert done.code == 0, done.err
     rows = done.out.splitlines()
     assert max(map(len, rows)) <= 100
-    untestable = sum(claim.untestable != "" for claim in _claims() if claim.id in ids)
-    assert f"{len(ids)} claims: " in rows[-1]
-    assert f"{len(ids) - untestable} not run" in rows[-1]
+    of_papers = [claim for claim in _claims() if claim.id in ids and not claim.ours]
+    untestable = sum(claim.untestable != "" for claim in of_papers)
+    assert f"{len(of_papers)} claims: " in rows[-1]
+    assert f"{len(of_papers) - untestable} not run" in rows[-1]
+    assert f"{len(ids) - len(of_papers)} findings of ours" in rows[-1]
     assert "adam2021-fig3 in runs" in " ".join(done.out.split())
 
 
@@ -186,3 +188,25 @@ def test_numbers_of_any_kind_are_written_as_json(tmp_path: Path) -> None:
     written = json.loads(json.dumps(replace(one, parts=(part,)).to_json(), allow_nan=False))
     (effect,) = written["parts"][0]["effects"]
     assert (effect["value"], effect["low"], effect["high"]) == (7, None, 2.5)
+
+
+def test_effects_are_shown_beside_what_matters_and_drawn(cli: Cli, tmp_path: Path) -> None:
+    done = cli("claims", "adam2021-25", "--forest", "--results", RESULTS)
+    assert done.code == 2  # it is a page of all claims, as the others are
+    done = cli("claims", "--paper", "titsias2025", "--forest", "--results", RESULTS)
+    assert "titsias2025-05   holds" in done.out
+    assert "titsias2025-12" not in done.out  # ours
+    file = tmp_path / "effects.png"
+    done = cli("claims", "--paper", "titsias2025", "--figure", file, "--results", RESULTS)
+    assert file.stat().st_size > 5000
+    assert "effects.png: 7 effects" in " ".join(done.out.split())
+
+
+def test_our_findings_stand_alone(cli: Cli) -> None:
+    done = cli("claims", "--ours", "--markdown")
+    assert [line.split("|")[1].strip() for line in done.out.splitlines()[2:]] == [
+        "titsias2025-11",
+        "titsias2025-12",
+    ]
+    assert "2 findings of ours" in cli("claims", "--ours").out
+    assert "titsias2025-12" not in cli("claims", "--released", "--markdown").out

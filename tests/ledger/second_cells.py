@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 PAPERS = ROOT / "harness" / "svgpbench" / "papers"
 PACKAGE = ROOT / "harness" / "svgpbench"
 RESULTS = ROOT / "results"
+DATASETS = ROOT / "datasets" / "svgpbench_datasets"
 MACHINE = ("oom", "timeout", "crashed", "skipped", "error")
 SETTINGS = ("kernel", "inducing", "training", "jitter")
 
@@ -87,6 +88,18 @@ def fulfils(recorded: Any, stated: Any) -> bool:
     return bool(stated == recorded)
 
 
+@functools.cache
+def majority(data: str) -> float | None:
+    """Return the share of the most frequent class of a data set, which its variants inherit."""
+    name, _, variant = data.split("@", maxsplit=1)[0].partition(":")
+    for path in [DATASETS / "registry.toml", *sorted(DATASETS.glob("registry/*.toml"))]:
+        if (entry := toml(path).get(name)) is not None:
+            own: Settings = entry.get("variants", {}).get(variant, {})
+            share: float | None = own.get("majority", entry.get("majority"))
+            return share
+    return None
+
+
 def statements(stated: Any) -> int:
     return sum(map(statements, stated.values())) if isinstance(stated, dict) else 1
 
@@ -100,8 +113,9 @@ def records(experiment: str) -> list[Settings]:
     rows: list[Settings] = []
     for row in cast(list[Settings], pd.read_parquet(path).to_dict("records")):
         config, data = json.loads(row["config"]), json.loads(row["data"])
-        config["training"].setdefault("steps", "full")  # a key that older records do not have
+        config["training"].setdefault("steps", "full")  # keys that older records do not have
         config["likelihood"].setdefault("latent_mean", "zero")
+        config["likelihood"].setdefault("integrals", "fixed")
         config["data"]["factors"] = dict(config["data"].get("factors") or [])
         metrics = {key[7:]: value for key, value in row.items() if key.startswith("metric_")}
         trace = {

@@ -27,7 +27,8 @@ def trace(when: When, best: float = 1.0, start: float = 0.0) -> BoundTrace:
     share = [
         max((s for t, s in zip(times, STEPS, strict=True) if t <= at), default=0.0) for at in looks
     ]
-    return BoundTrace(np.array(looks), start + (best - start) * np.array(share), best)
+    bound = start + (best - start) * np.array(share)
+    return BoundTrace(np.array(looks), bound, best, start=float(bound[0]))
 
 
 def converging(

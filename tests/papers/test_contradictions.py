@@ -11,7 +11,7 @@ from svgpbench.errors import UserError
 from svgpbench.papers import load_paper, paper_folders
 from svgpbench.papers.contradictions import Contradiction, DecidingClaim, contradictions
 from svgpbench.papers.contradictions_page import contradictions_as_markdown
-from svgpbench.papers.grades import Fidelity, Grade, Judgement
+from svgpbench.papers.grades import Grade, Judgement
 from svgpbench.papers.grading import Judged, Part
 from svgpbench.stats.effects import Effect
 
@@ -33,7 +33,7 @@ def test_every_claim_and_part_that_is_named_is_in_the_ledger() -> None:
 def judged(grade: Grade, *parts: tuple[str, Grade], command: str = "run it") -> Judged:
     claim = load_paper("kobe2021").claims[0]
     found = tuple(Part(says, "condition", Judgement(of, (Effect("x", of),))) for says, of in parts)
-    return Judged(claim, grade, Fidelity.algebra, "theory", "a finding", "", found, {}, (command,))
+    return Judged(claim, grade, "theory", "a finding", "", found, {}, (command,))
 
 
 def test_grades_are_those_of_the_ledger_and_what_has_not_run_says_how() -> None:

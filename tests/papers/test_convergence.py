@@ -27,7 +27,7 @@ def test_the_way_is_that_from_the_start_that_is_given() -> None:
 
 def test_a_way_shorter_than_the_region_counts_as_the_region() -> None:
     bound = [99.9999, 99.99, 100.0]
-    found = BoundTrace(np.array([1.0, 2.0, 3.0]), np.array(bound), 100.0)
+    found = BoundTrace(np.array([1.0, 2.0, 3.0]), np.array(bound), 100.0, start=bound[0])
     assert found.converges(found.start, 0.05) == 3  # rounding alone decides
     assert found._replace(region=1.0).converges(found.start, 0.05) == 1
     assert found._replace(region=0.1).converges(found.start, 0.05) == 3

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from planted_grades import DIRECTION, MIXED, NO, OPEN, YES, part
+from pydantic import ValidationError
 
 from svgpbench.papers import Claim, Paper, load_paper
 from svgpbench.papers.evidence.records import Computation
@@ -16,7 +17,7 @@ from svgpbench.papers.grades import Fidelity, Grade, Judgement
 from svgpbench.papers.grading import Judged, Part, effect_of, judge
 from svgpbench.papers.schema import Artefact
 from svgpbench.stats.effects import Effect
-from svgpbench.stats.rules import VARIANTS
+from svgpbench.stats.rules import LASTING, VARIANTS
 
 RESIDUALS = pd.DataFrame(
     {"check": ["near", "far", "edge", "none"], "residual": [1e-12, 0.5, 1.5e-8, float("nan")]}
@@ -31,7 +32,6 @@ ARTEFACTS: dict[str, dict[str, Any]] = {
     "learned": {"learning": "adam2021-fig4"},
     "walked": {"walks": "survival"},
     "printed": {},
-    "authors": {"authors": True},
     "smaller": {"smaller": "two folds"},
     "other": {"missing": "the authors' data"},
 }
@@ -53,7 +53,7 @@ def judged(
     *parts: dict[str, Any], results: Path = Path("nowhere"), computed: bool = True, **keys: Any
 ) -> Judged:
     stated: dict[str, Any] = {
-        "id": "adam2021-01", "title": "planted", "where": "here", "kind": "exact",
+        "id": "adam2021-01", "title": "planted", "where": "here", "kind": "exact", "fidelity": "algebra",
         "claim": "planted", "predicate": "planted", "hangs_on": "nothing", "finding": "It is so.",
         "artefacts": ["algebra"], "parts": parts,
     }  # fmt: skip
@@ -105,26 +105,36 @@ def test_steadiness_combines_all_core_parts_and_names_what_turns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("artefacts", "fidelity", "kind"),
+    ("artefacts", "kind"),
     [
-        (["algebra"], Fidelity.algebra, "theory"),
-        (["algebra", "printed"], Fidelity.printed, "experiments"),
-        (["printed", "authors"], Fidelity.authors, "experiments"),
-        (["smaller", "authors", "printed"], Fidelity.scaled, "experiments"),
-        (["printed", "other", "smaller"], Fidelity.stand_in, "experiments"),
-        (["walked"], Fidelity.printed, "experiments"),
-        (["timed"], Fidelity.printed, "speed"),
-        (["algebra", "learned"], Fidelity.printed, "speed"),
+        (["algebra"], "theory"),
+        (["algebra", "printed"], "experiments"),
+        (["printed", "other", "smaller"], "experiments"),
+        (["walked"], "experiments"),
+        (["timed"], "speed"),
+        (["algebra", "learned"], "speed"),
     ],
 )
-def test_a_claim_is_as_far_from_the_paper_as_its_farthest_artefact(
-    artefacts: list[str], fidelity: Fidelity, kind: str
-) -> None:
+def test_the_kind_of_a_claim_is_that_of_what_decides_it(artefacts: list[str], kind: str) -> None:
     one = judged(artefacts=artefacts)
-    assert (one.fidelity, one.kind, one.grade) == (fidelity, kind, Grade.not_run)
-    # of artefacts that decide nothing it is not
-    decided = judged(residual("near"), artefacts=["algebra", *artefacts])
-    assert (decided.fidelity, decided.kind) == (Fidelity.algebra, "theory")
+    assert (one.kind, one.grade) == (kind, Grade.not_run)
+    # artefacts that decide nothing do not count
+    assert judged(residual("near"), artefacts=["algebra", *artefacts]).kind == "theory"
+    assert judged(artefacts=artefacts, ours=True).kind == "ours"
+
+
+def test_the_fidelity_of_a_claim_is_the_one_that_it_states() -> None:
+    assert judged(artefacts=["smaller"], fidelity="our settings").fidelity == Fidelity.ours
+    with pytest.raises(ValidationError, match="fidelity"):
+        judged(artefacts=["smaller"], fidelity="near")
+
+
+def test_whether_a_grade_lasts_is_said_of_experiments_alone() -> None:
+    assert judged(residual("near")).lasts == ""
+    one = replace(judged(residual("near")), kind="experiments")
+    assert one.lasts == "yes"
+    other = replace(one, steadiness={**one.steadiness, LASTING: Grade.open})
+    assert (other.lasts, other.steady) == ("open", "steady")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from scipy import stats
 
 from svgpbench.papers.grades import Grade
 from svgpbench.stats.effects import Outcome
+from svgpbench.stats.rules import Rules
 
 SETS = 8
 
@@ -204,10 +205,11 @@ def test_the_interval_of_a_spread_has_the_error_of_overlapping_splits() -> None:
     np.testing.assert_allclose([effect.low, effect.high], expected, rtol=1e-12)
 
 
-def test_a_lead_of_runs_that_have_not_converged_is_open_but_at_equal_budgets() -> None:
-    frame = over_sets(A=near(0.1), B=near(0.2)).assign(bound_rise=1.0, bound_fall=0.0)
+@pytest.mark.parametrize(("before", "lasts"), [(0.2, YES), (0.22, YES), (0.25, OPEN)])
+def test_a_lead_lasts_if_three_times_its_change_leaves_it(before: float, lasts: Grade) -> None:
+    frame = over_sets(A=near(0.1), B=near(0.2))
+    earlier = frame["nmae"].where(frame["method"] == "A", before)
+    frame = frame.assign(**{"nmae, end": frame["nmae"], "nmae, before": earlier})
     keys = {"metric": "nmae", "statistic": "mean", "method": "A", "field": ["A", "B"]}
-    found = judged(frame, "leads", **keys)
-    assert found.grade == OPEN
-    assert found.effects[0].note.startswith("not converged on 8 of 8 data sets")
-    assert judged(frame, "leads", budget="equal", **keys).grade == YES
+    assert judged(frame, "leads", **keys).grade == YES
+    assert judged(frame, "leads", Rules(drift=3.0), **keys).grade == lasts

@@ -104,13 +104,6 @@ def test_a_ladder_whose_last_rung_is_open_is_open() -> None:
     assert judged(frame, "suffices", metric="nlpd", ladder=LADDER).grade == OPEN
 
 
-def test_a_ladder_of_runs_that_have_not_converged_is_open_but_at_equal_budgets() -> None:
-    frame = climbed(0.5, 0.001, 0.001).assign(bound_rise=9.0, bound_fall=0.0)
-    keys = {"metric": "nlpd", "ladder": LADDER}
-    assert judged(frame, "suffices", **keys).grade == OPEN
-    assert judged(frame, "suffices", budget="equal", **keys).grade == YES
-
-
 def test_a_ladder_that_holds_on_one_data_set_and_not_on_another_is_partly() -> None:
     sets = [climbed(0.5, 0.1, loss).assign(data=f"set {at}") for at, loss in enumerate((0, 0.5))]
     assert judged(together(*sets), "suffices", metric="nlpd", ladder=LADDER).grade == MIXED

@@ -71,7 +71,7 @@ def test_a_run_that_never_converges_is_at_least_as_long_as_any_budget() -> None:
 def test_the_way_starts_at_the_larger_first_bound_of_those_compared() -> None:
     frame = converging({"A": [10], "B": [10]})
     frame["bound_trace"] = [
-        x._replace(bound=np.array(bound))
+        x._replace(bound=np.array(bound), start=bound[0])
         for x, bound in zip(frame["bound_trace"], ([0.0, 0.96, 0.96], [0.9, 1.0, 1.0]), strict=True)
     ]
     alone = judged(frame, "converges", method="A", at_most=10).note

@@ -12,7 +12,7 @@ from hand_records import cell, record
 
 from svgpbench.config import SplitConfig
 from svgpbench.papers import PrintedFigure, load_paper
-from svgpbench.papers.grades import Fidelity, Grade
+from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import Judged
 from svgpbench.papers.published_values import (
     PrintedComparison,
@@ -128,7 +128,7 @@ def claim_on(name: str, kind: str, *artefacts: str) -> Judged:
     grade = {"number": Grade.holds, "exact": Grade.fails}.get(kind, Grade.mixed)
     return Judged(
         whole.model_copy(update=changes),
-        grade, Fidelity.printed, "experiments", "", "", (), {}, (),
+        grade, "experiments", "", "", (), {}, (),
     )  # fmt: skip
 
 

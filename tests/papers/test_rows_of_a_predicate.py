@@ -174,12 +174,6 @@ MOVED: dict[str, tuple[str, pd.DataFrame, dict[str, Any], tuple[Grade, Grade, Gr
         NUMBER | {"printed": 0.308, "gap": 1.0},
         (NO, YES, YES),
     ),
-    "a number's gap": (
-        "number",
-        planted({"A": around(0.3, 0.003)}, units="seed"),
-        NUMBER | {"printed": 0.3, "gap": 0.015},
-        (OPEN, YES, YES),
-    ),
     "every run": (
         "every-run",
         planted({"A": [0.06], "B": [0.0]}, "elbo"),
@@ -219,7 +213,7 @@ MOVED: dict[str, tuple[str, pd.DataFrame, dict[str, Any], tuple[Grade, Grade, Gr
         "ratio",
         timed(5, 6),
         PAIR | {"at_least": 1.2, "at_most": 8.0},
-        (YES, YES, DIRECTION),
+        (DIRECTION, YES, YES),  # of a logarithm half as large, and twice
     ),
     "as long": ("as_long", timed(1.15, 1.16), PAIR, (NO, NO, YES)),
     "exponent": (
@@ -299,14 +293,18 @@ def test_a_data_set_that_one_of_the_field_did_not_run_takes_no_part(statistic: s
     assert of_effect(found) == of_effect(expected)
 
 
-def test_a_spread_needs_converged_runs_but_at_equal_budgets_and_says_what_too_few_show() -> None:
+def test_a_spread_lasts_if_three_times_its_change_leaves_it_and_says_what_too_few_show() -> None:
     sets = [planted({"A": [x] * 3, "B": [3 * x] * 3}, "nmse", data=f"y{x}") for x in (1, 2, 3)]
-    frame = together(*sets).assign(bound_rise=9.0, bound_fall=0.0)
+    frame = together(*sets)
     keys = {"metric": "nmse", "methods": ("A", "B")}
-    assert judged(frame, "spread", **keys).grade == OPEN
-    assert judged(frame, "spread", **keys, budget="equal").grade == YES
+    assert judged(frame, "spread", **keys).grade == YES
+    # a quarter earlier the ratio of B's spread to A's was 2.4, or 1.9
+    for factor, grade in ((0.8, YES), (0.63, OPEN)):
+        before = frame["nmse"] * np.where(frame["method"] == "B", factor, 1.0)
+        moved = frame.assign(**{"nmse, end": frame["nmse"], "nmse, before": before})
+        assert judged(moved, "spread", Rules(drift=3.0), **keys).grade == grade
     few = frame[frame["fold"] == 0]
-    (effect,) = judged(few, "spread", **keys, budget="equal").effects
+    (effect,) = judged(few, "spread", **keys).effects
     assert (effect.value, effect.held) == (pytest.approx(3.0), None)
 
 

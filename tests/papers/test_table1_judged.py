@@ -61,7 +61,7 @@ def test_every_printed_figure_is_a_part_of_the_claim_with_its_number() -> None:
 
 def test_the_numbers_hold_as_printed_row_by_row(tmp_path: Path) -> None:
     one = judged(17, tmp_path)
-    assert (one.grade, one.effect) == ("holds", "4 as printed")
+    assert (one.grade, one.effect) == ("holds", "7 as printed")
     assert one.condition == "1 data set, 1 split, 5 starts, jax"
     assert "0.304 and 0.304" in one.finding
     of_table1 = [part for part in one.parts if part.records]
@@ -72,7 +72,7 @@ def test_the_numbers_hold_as_printed_row_by_row(tmp_path: Path) -> None:
 
 def test_a_row_that_is_off_makes_the_numbers_mixed_and_is_named(tmp_path: Path) -> None:
     one = judged(17, tmp_path, {"t-SVGP 4E1M .030 .03": 0.260})
-    assert (one.grade, one.effect) == ("mixed", "3 as printed, 1 not as printed")
+    assert (one.grade, one.effect) == ("mixed", "6 as printed, 1 not as printed")
     assert "t-SVGP, lrE=.030 lrM=.03 E=4 M=1: fails" in one.finding
 
 
@@ -130,18 +130,19 @@ def test_several_e_steps_pay_in_the_printed_rows_and_at_equal_rates(tmp_path: Pa
 
 
 def test_several_e_steps_that_do_not_pay_at_equal_rates_are_mixed(tmp_path: Path) -> None:
-    same = {f"t-SVGP {k}E1M .030 .03": 0.25 for k in (1, 2, 3, 4)}
+    same = {f"t-SVGP {k}E1M .030 .03": 0.25 + 1e-4 * k for k in (1, 2, 3, 4)}
     one = judged(19, tmp_path, same)
     assert [part.grade for part in one.parts_of_role("core")] == ["holds", "fails"]
     assert one.grade == "mixed"
 
 
-@pytest.mark.parametrize(("adam", "grade"), [(0.6, "holds"), (0.304, "fails"), (0.1, "fails")])
+@pytest.mark.parametrize(("adam", "grade"), [(0.6, "holds"), (0.3042, "fails"), (0.1, "fails")])
 def test_natural_gradients_beat_adam_on_mnist_in_density(
     tmp_path: Path, adam: float, grade: str
 ) -> None:
     bounds = {"": -20_000.0, "q-SVGP Adam": -20_000.0 - 1e5 * (adam - 0.304)}
-    one = judged(25, tmp_path, {"q-SVGP Adam": adam}, elbo=bounds)
+    plant(tmp_path, "six-starts", AS_PRINTED | {"q-SVGP Adam": adam}, bounds)
+    one = only(25, tmp_path)
     assert one.grade == grade
     assert [part.grade for part in one.parts if part.records] == [grade] * 4
 

@@ -10,7 +10,7 @@ from committed_records import RESULTS, committed
 from svgpbench.cli.application import exit_code
 from svgpbench.papers import load_paper
 from svgpbench.papers.artefact_costs import costs_as_markdown
-from svgpbench.papers.grades import Fidelity, Grade
+from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import Judged
 
 
@@ -30,7 +30,6 @@ def page() -> str:
             Judged(
                 claim,
                 grades.get(claim.id, Grade.open),
-                Fidelity.printed,
                 "experiments",
                 "",
                 "",

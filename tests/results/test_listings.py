@@ -62,11 +62,12 @@ def test_the_shares_that_the_docs_open_with_are_those_of_the_ledger(
     ledger: list[dict[str, str]],
 ) -> None:
     words = " ".join((ROOT / "docs" / "claims.md").read_text("utf-8").split())
+    ledger = [row for row in ledger if row["kind"] != "ours"]
     counts = Counter(row["grade"] for row in ledger)
     held, claims = counts["holds"] + counts["holds, corrected"], len(ledger)
     papers = len({row["id"].rpartition("-")[0] for row in ledger})
     assert f"of the {claims} claims of {NUMBERS[papers]} papers hold" in words
-    assert abs(held / claims - 1 / 2) < 0.05, "About half"
+    assert abs(held / claims - 3 / 5) < 0.05, "Three in five"
     assert f"{NUMBERS[counts['fails']].capitalize()} fail" in words
-    assert abs(counts["mixed"] / claims - 1 / 6) < 0.02, "one in six"
-    assert abs(counts["open"] / claims - 1 / 4) < 0.03, "a quarter"
+    assert abs(counts["mixed"] / claims - 1 / 4) < 0.03, "a quarter"
+    assert f"{NUMBERS[counts['open']]} are open" in words

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,8 +30,10 @@ MOST_LINES = 12
 
 COMPATIBLE_OPTIONS = {
     "released": "--paper",
+    "ours": "--paper",
     "contradictions": "--results",
     "artefacts": "--paper and --results",
+    "forest": "--paper, --results and --figure",
 }
 """Options that can be combined with each separate page (`--released`, ...)."""
 
@@ -67,6 +69,15 @@ def claims_command(
         bool,
         typer.Option("--released", help="Show the grades that were shipped with this version."),
     ] = False,
+    show_forest: Annotated[
+        bool, typer.Option("--forest", help="Show each effect beside what matters, by grade.")
+    ] = False,
+    figure: Annotated[
+        Path | None, typer.Option("--figure", metavar="FILE", help="Draw the same as a picture.")
+    ] = None,
+    show_ours: Annotated[
+        bool, typer.Option("--ours", help="Show the shipped grades of our own findings alone.")
+    ] = False,
     results: RecordsFolder = None,
     as_json: AsJson = False,
     as_markdown: Annotated[
@@ -78,14 +89,16 @@ def claims_command(
     page = _requested_page(
         {
             "released": show_released,
+            "ours": show_ours,
             "contradictions": show_contradictions,
             "artefacts": show_artefacts,
+            "forest": show_forest or figure is not None,
         },
         bool(ids or as_json),
         bool(paper),
     )
-    if page == "released":
-        _print_released(paper, as_markdown)
+    if page in ("released", "ours"):
+        _print_released(paper, as_markdown, own=page == "ours")
         return
     if not (page or as_json or has_records(results)) and _all_released(paper):
         line = f"no records here: these are the grades of version {__version__}; --results names others"
@@ -114,10 +127,8 @@ def claims_command(
             f"{len(shipped)} of {len(ledger)} grades are those of version {__version__}, as {results} "
             f"has no runs for them; --results {results} shows yours alone"
         )
-    if page == "artefacts":
-        from svgpbench.papers.artefact_costs import costs_as_markdown
-
-        typer.echo(costs_as_markdown(papers, ledger, results))
+    if page:
+        _print_page(page, papers, ledger, results, figure)
     elif as_markdown:
         typer.echo(
             grades_page([shipped.get(judged.claim.id, as_row(judged)) for _, judged in ledger])
@@ -135,16 +146,45 @@ def claims_command(
     elif ids and len(ledger) == 1:
         show(*_entry(*ledger[0], results))
     else:
-        rows = []
-        for _, judged in ledger:
-            effect = judged.finding if judged.grade == "not run" else judged.effect
-            claim = judged.claim
-            shown = [str(judged.grade), str(judged.fidelity), effect]
-            if found := shipped.get(claim.id):
-                shown = [found["grade"], f"{found['fidelity']}, shipped", found["effect"]]
-            rows.append([claim.id, claim.title, *shown])
-        table = _table(rows)
+        table = _ledger_table(ledger, shipped)
         show(*(_with_summary(papers[0], table) if paper and not ids else [table]))
+
+
+def _print_page(
+    page: str,
+    papers: Sequence[Paper],
+    ledger: Sequence[tuple[Paper, Judged]],
+    results: Path,
+    figure: Path | None,
+) -> None:
+    """Print what each artefact costs, or the effects of the claims beside what matters; or draw these."""
+    from svgpbench.papers.artefact_costs import costs_as_markdown
+    from svgpbench.papers.forest import CAPTION, as_text, draw, forest_rows
+
+    rows = forest_rows(judged for _, judged in ledger)
+    if page == "artefacts":
+        typer.echo(costs_as_markdown(papers, ledger, results))
+    elif figure is None:
+        show(as_text(rows), CAPTION)
+    else:
+        draw(rows, figure)
+        say(f"{figure}: {len(rows)} effects")
+
+
+def _ledger_table(
+    ledger: Sequence[tuple[Paper, Judged]], shipped: Mapping[str, Mapping[str, str]]
+) -> Table:
+    """Return the grades as a table; `shipped` has the rows of claims that have not run here."""
+    rows = []
+    for _, judged in ledger:
+        claim = judged.claim
+        effect = judged.finding if judged.grade == "not run" else judged.effect
+        shown = [str(judged.grade), judged.lasts, str(judged.fidelity), effect]
+        if found := shipped.get(claim.id):
+            fidelity = f"{found['fidelity']}, shipped"
+            shown = [found["grade"], found["lasts"], fidelity, found["effect"]]
+        rows.append([claim.id, claim.title, *shown])
+    return _table(rows, [judged.kind for _, judged in ledger])
 
 
 def _paper_and_claims(paper: str | None, names: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -185,11 +225,16 @@ def _all_released(paper: str | None) -> bool:
 
 
 def _print_released(
-    paper: str | None, as_markdown: bool, ids: Sequence[str] = (), line: str = ""
+    paper: str | None,
+    as_markdown: bool,
+    ids: Sequence[str] = (),
+    line: str = "",
+    *,
+    own: bool = False,
 ) -> None:
     """Print the grades that were shipped with this version, of a paper, of some claims or all.
 
-    `line` is told on stderr first.
+    `line` is told on stderr first. With `own` they are those of our own findings.
 
     Raises `UserError` for an unknown id.
     """
@@ -197,7 +242,7 @@ def _print_released(
 
     from svgpbench.papers.ledger import grades_page, released
 
-    rows = released(paper)
+    rows = [row for row in released(paper) if row["kind"] == "ours" or not own]
     known = [row["id"] for row in rows]
     for name in ids:
         if name not in known:
@@ -211,8 +256,8 @@ def _print_released(
     if as_markdown:
         typer.echo(grades_page(rows))
         return
-    names = ("id", "claim", "grade", "fidelity", "effect")
-    show(_table([[row[name] for name in names] for row in rows]))
+    names = ("id", "claim", "grade", "lasts", "fidelity", "effect")
+    show(_table([[row[name] for name in names] for row in rows], [row["kind"] for row in rows]))
     say(
         f"of version {version('svgpbench')}, from its repository's records; "
         "`svgpbench claims --results FOLDER` grades yours"
@@ -234,18 +279,22 @@ def _contradictions(results: Path) -> str:
     return contradictions_as_markdown(conflicts, {judged.claim.id: judged for _, judged in ledger})
 
 
-def _table(rows: Sequence[Sequence[str]]) -> Table:
-    """Return the rows of the ledger as a table, with the number of claims per grade below."""
+def _table(rows: Sequence[Sequence[str]], kinds: Sequence[str]) -> Table:
+    """Return the rows of the ledger as a table, with the number of the papers' claims per grade below."""
     columns = (
         *(Column("id", wrap=False), Column("claim", clip=True), Column("grade", wrap=False)),
+        Column("lasts", wrap=False, optional=True, style="dim"),
         *(Column("fidelity", wrap=False, style="dim"), Column("effect, 95 %", optional=True)),
     )
     # fidelity and effect are empty if nothing has run
     filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     values = [[_coloured(row[i]) if i == 2 else row[i] for i in filled] for row in rows]
-    counts = Counter(row[2] for row in rows)
+    counts = Counter(row[2] for row, kind in zip(rows, kinds, strict=True) if kind != "ours")
     listed = ", ".join(f"{count} {grade}" for grade, count in counts.items())
-    notes = ["", f"{len(rows)} claim{'s' * (len(rows) != 1)}: {listed}"]
+    claims, own = counts.total(), len(rows) - counts.total()
+    texts = [f"{claims} claim{'s' * (claims != 1)}: {listed}"] if claims else []
+    texts += [f"{own} finding{'s' * (own != 1)} of ours"] if own else []
+    notes = ["", "; ".join(texts)]
     return Table([columns[i] for i in filled], values, notes=notes)
 
 
@@ -285,11 +334,12 @@ def _entry(paper: Paper, judged: Judged, results: Path) -> Iterator[Table | str]
         "finding": judged.finding,
         "test": claim.predicate,
         "hangs on": claim.hangs_on,
+        "lasts": judged.lasts,
         "steadiness": judged.steady,
         "decided on": judged.condition,
         "response": claim.response,
     }
-    optional = ("steadiness", "decided on", "response")
+    optional = ("lasts", "steadiness", "decided on", "response")
     rows = [row for row in facts.items() if row[1] or row[0] not in optional]
     yield Table((Column("", wrap=False, style="dim"), Column("")), rows)
     yield from _core(judged)

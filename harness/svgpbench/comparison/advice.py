@@ -33,9 +33,11 @@ from svgpbench.results.best_rates import at_best_rates
 from svgpbench.results.pareto import COSTS, costs_of
 from svgpbench.results.records import Record
 from svgpbench.results.trace_measures import frame_of
+from svgpbench.stats.differences import non_inferiority_outcome
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.means import mean_and_error
-from svgpbench.stats.pairs import OneDataSet, data_sets, is_learned, unconverged
+from svgpbench.stats.measures import MEASURES
+from svgpbench.stats.pairs import OneDataSet, data_sets, is_learned
 
 MOST_NAMES: Final = 3
 """Most methods that an answer names."""
@@ -336,8 +338,29 @@ def _unsettled(plain_cells: pd.DataFrame) -> Iterator[Unsettled]:
     """Yield each method that has not, or is not known to have, converged on a data set."""
     ended = plain_cells[plain_cells["status"] == "ok"]
     for (data, method), cells in ended.groupby(["data", "method"], sort=False):
-        if why := unconverged(cells, [str(method)]):
+        if why := _unconverged(cells, str(method)):
             yield Unsettled(str(method), str(data), why)
+
+
+def _unconverged(cells: pd.DataFrame, method: str) -> str:
+    """Return why a method has not converged on a data set or is unstable there; empty if it has.
+
+    All conditions are on the last quarter of a run. A method has not converged if the median rise of its
+    bound over cells exceeds the region. It is unstable at its rate if the bound of any cell falls by more
+    than the region below an earlier value. It is not known to have converged if the bound of a cell lacks
+    two finite values.
+    """
+    region = MEASURES["elbo"].region_at(0.0, float(cells["n_bound"].mean()))
+    rise = float(cells["bound_rise"].median(skipna=False))
+    fall = float(cells["bound_fall"].max())
+    if math.isnan(rise):
+        why = "its bound lacks two finite values in the last quarter"
+        return f"{method} is not known to have converged: {why}"
+    if rise > region:
+        return f"{method} has not converged: its bound rose by {rise:.3g} in the last quarter"
+    if fall > region:
+        return f"{method} is unstable at its rate: its bound fell by {fall:.3g} in the last quarter"
+    return ""
 
 
 def _counted(plain_cells: pd.DataFrame, unsettled: Sequence[Unsettled]) -> set[str]:
@@ -408,7 +431,7 @@ def _is_no_worse(
     """Return True if `name` is no worse than `rival` on more than half of the sources and worse on none."""
     by_source: dict[str, list[str]] = {}
     for data_set in sets:
-        outcome = data_set.effect(name, rival, no_worse=True).outcome
+        outcome = data_set.effect(name, rival, judge=non_inferiority_outcome).outcome
         by_source.setdefault(sources[data_set.data], []).append(outcome)
     worse = any(Outcome.worse in outcomes for outcomes in by_source.values())
     no_worse = sum(set(outcomes) <= HOLDS for outcomes in by_source.values())

@@ -8,7 +8,8 @@ A placeholder has the `key` of a part and a field: `{nlpd.held} of {nlpd.cases} 
     cases               number of effects that count
     held failed open    number of effects that support the claim, contradict it or are undecided
     where_held where_failed where_open    names of these effects
-    note                note of the part, such as the tolerance at which the grade changes
+    sets ahead          number of data sets averaged over, and of those where the first method is better
+    note                note of the part, such as the tolerance at which the grade changes, or of its effect
     value@NAME low@NAME high@NAME         value and ends of the effect NAME
 
 Any field takes `@NAME`. A Python format may follow a colon: `{speed.value@M = 100:.2f}`. The default is three
@@ -23,7 +24,7 @@ from statistics import median
 from typing import Final
 
 from svgpbench.papers.grades import Grade, Judgement
-from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.effects import NOT_VOTING, Effect, Outcome
 
 FIELD: Final = re.compile(r"\{([a-z][a-z0-9_]*)\.([a-z_]+)(?:@([^{}:]+))?(?::([^{}]+))?\}")
 MOST_NAMES: Final = 4
@@ -82,7 +83,7 @@ def with_explanation(finding: str, grade: Grade, core: Sequence[tuple[str, Judge
             for _, judgement in core
             if judgement.grade == Grade.open
             for effect in judgement.effects
-            if effect.held is None and effect.note and effect.outcome != Outcome.not_learned
+            if effect.held is None and effect.note and effect.outcome not in NOT_VOTING
         ]
         sentences += [f"Open: {note}." for note in list(dict.fromkeys(notes))[:2]]
     return " ".join(sentences)
@@ -90,23 +91,29 @@ def with_explanation(finding: str, grade: Grade, core: Sequence[tuple[str, Judge
 
 def _field_text(judgement: Judgement, effects: list[Effect], field: str, form: str | None) -> str:
     """Return a field of a judgement as text, over some of its effects."""
+    units = [x for x in effects if x.outcome == Outcome.unit and x.value is not None]
     if field in NUMBERS:
         number_of, summary = NUMBERS[field]
-        values = [number for effect in effects if (number := number_of(effect)) is not None]
+        deciding = [effect for effect in effects if effect not in units] or effects
+        values = [number for effect in deciding if (number := number_of(effect)) is not None]
         return format(summary(values), form or ".3g") if values else NOTHING
-    voting = [effect for effect in effects if effect.outcome != Outcome.not_learned]
+    voting = [effect for effect in effects if effect.outcome not in NOT_VOTING]
     groups = {
         "held": [effect.of for effect in voting if effect.held is True],
         "failed": [effect.of for effect in voting if effect.held is False],
         "open": [effect.of for effect in voting if effect.held is None],
     }
-    if field in groups:
-        return str(len(groups[field]))
-    if field == "cases":
-        return str(len(voting))
     if field.startswith("where_"):
         return _names(groups[field.removeprefix("where_")])
-    return str(judgement.grade) if field == "grade" else judgement.note or NOTHING
+    notes = [effect.note for effect in voting if effect.note]
+    return {
+        **{name: str(len(group)) for name, group in groups.items()},
+        "cases": str(len(voting)),
+        "sets": str(len(units)),
+        "ahead": str(sum(x.value is not None and x.value > 0 for x in units)),
+        "grade": str(judgement.grade),
+        "note": judgement.note or (notes[0] if len(notes) == 1 else NOTHING),
+    }[field]
 
 
 def _names(names: Sequence[str]) -> str:
@@ -128,6 +135,6 @@ NUMBERS: Final[Mapping[str, Number]] = {
     "least": (_value, min),
     "most": (_value, max),
 }
-WORDS: Final = frozenset(
-    ("grade", "cases", "held", "failed", "open", "note", "where_held", "where_failed", "where_open")
-)
+WORDS: Final = frozenset(("grade", "cases", "held", "failed", "open", "sets", "ahead", "note")) | {
+    f"where_{name}" for name in ("held", "failed", "open")
+}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.effects import NOT_VOTING, Effect
 from svgpbench.stats.ranks import Ranks
 
 
@@ -31,10 +31,11 @@ class Fidelity(StrEnum):
     authors = "authors' code"
     scaled = "scaled"
     stand_in = "stand-in"
+    ours = "our settings"  # a test that the paper does not describe
 
     @property
     def distance(self) -> int:
-        """Distance from the paper: 0 for algebra, 4 for a stand-in."""
+        """Distance from the paper: 0 for algebra, 5 for our own settings."""
         return list(Fidelity).index(self)
 
 
@@ -55,7 +56,8 @@ def combined(grades: Iterable[Grade]) -> Grade:
 
     1. `not run` if there is no grade or a part has not run.
     2. The common grade if all agree.
-    3. If one other grade occurs beside `open`: `mixed` if it is `mixed`, else `open`.
+    3. If one other grade occurs beside `open`: `mixed` if it is `mixed` or `fails`, since a claim with a
+       false half does not hold; else `open`.
     4. `direction only` if the grades are `holds` and `direction only`.
     5. `mixed` otherwise, such as if one part holds and another fails.
     """
@@ -65,7 +67,7 @@ def combined(grades: Iterable[Grade]) -> Grade:
     if len(distinct) == 1:
         return distinct.pop()
     if len(distinct - {Grade.open}) == 1:
-        return Grade.mixed if Grade.mixed in distinct else Grade.open
+        return Grade.mixed if distinct & {Grade.mixed, Grade.fails} else Grade.open
     if distinct == {Grade.holds, Grade.direction}:
         return Grade.direction
     return Grade.mixed
@@ -76,10 +78,10 @@ def over_cases(effects: Iterable[Effect], worst: Iterable[bool] = ()) -> Grade:
 
     The claim holds if more than half of the cases support it and no entry of `worst` is true. It fails if
     more than half contradict it. It is mixed if some support and others contradict it, and open otherwise.
-    Cases with the outcome `not_learned` do not count. `worst` has one entry per effect; by default all are
+    Cases whose outcome is in `NOT_VOTING` do not count. `worst` has one entry per effect; by default all are
     false.
     """
-    voting = [effect.held for effect in effects if effect.outcome != Outcome.not_learned]
+    voting = [effect.held for effect in effects if effect.outcome not in NOT_VOTING]
     half = len(voting) / 2
     supporting, contradicting = voting.count(True), voting.count(False)
     if supporting > half and not any(worst):

@@ -19,10 +19,10 @@ from svgpbench.papers.grades import Fidelity, Grade, Judgement, combined
 from svgpbench.papers.predicates.all_predicates import AnyPredicate
 from svgpbench.papers.predicates.computations import ComputedPart
 from svgpbench.stats.effects import Effect, with_interval
-from svgpbench.stats.rules import MOMENT_SEPARATOR, VARIANTS, WatchedRules
+from svgpbench.stats.rules import LASTING, MOMENT_SEPARATOR, VARIANTS, WatchedRules
 
 Role: TypeAlias = Literal["core", "erratum", "condition"]
-Kind: TypeAlias = Literal["theory", "experiments", "speed"]
+Kind: TypeAlias = Literal["theory", "experiments", "speed", "ours"]
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,28 @@ class Judged:
 
     claim: Claim
     grade: Grade
-    fidelity: Fidelity
     kind: Kind
     finding: str  # the numbers that decide, or why it was not run
     condition: str  # data sets, splits, starts and backend of its evidence
     parts: tuple[Part, ...]
     steadiness: Mapping[str, Grade]  # grade under each variant of the rules
     commands: tuple[str, ...]
+
+    @property
+    def fidelity(self) -> Fidelity:
+        """Fidelity to the paper of what its core parts rest on, as the claim states it."""
+        return self.claim.fidelity
+
+    @property
+    def lasts(self) -> str:
+        """Whether the grade would last for as many steps again: `yes`, or the other grade; empty if neither.
+
+        Only grades of experiments can change with the number of steps.
+        """
+        if self.kind not in ("experiments", "ours") or LASTING not in self.steadiness:
+            return ""
+        grade = self.steadiness[LASTING]
+        return "yes" if grade == self.grade else str(grade)
 
     def parts_of_role(self, role: Role) -> list[Part]:
         """Return the parts with a role."""
@@ -72,9 +87,16 @@ class Judged:
         return tuple(dict.fromkeys(cell for part in self.parts for cell in part.records))
 
     @property
+    def under_other_rules(self) -> dict[str, Grade]:
+        """Grades under the variants of the rules but the one that tells whether the grade lasts."""
+        return {name: grade for name, grade in self.steadiness.items() if name != LASTING}
+
+    @property
     def turns(self) -> dict[str, Grade]:
         """Grades under the variants of the rules that change the grade."""
-        return {name: grade for name, grade in self.steadiness.items() if grade != self.grade}
+        return {
+            name: grade for name, grade in self.under_other_rules.items() if grade != self.grade
+        }
 
     @property
     def steady(self) -> str:
@@ -104,11 +126,11 @@ class Judged:
         return {
             **self.claim.model_dump(mode="json", exclude={"parts", "finding"}),
             "grade": self.grade,
-            "fidelity": self.fidelity,
             "part_of_the_paper": self.kind,
             "finding": self.finding,
             "condition": self.condition,
             "steadiness": dict(self.steadiness),
+            "lasts": self.lasts,
             "commands": list(self.commands),
             "parts": [
                 {
@@ -216,14 +238,15 @@ def _judged(
     ]
     commands = [_command(paper, paper.artefact(name), results) for name in claim.artefacts]
     kind: Kind = "experiments"
-    if all(artefact.computed for artefact in artefacts):
+    if claim.ours:
+        kind = "ours"
+    elif all(artefact.computed for artefact in artefacts):
         kind = "theory"
     elif any(artefact.timing or artefact.learning for artefact in artefacts):
         kind = "speed"
     return Judged(
         claim,
         grade,
-        max((artefact.fidelity for artefact in artefacts), key=lambda fidelity: fidelity.distance),
         kind,
         _finding(paper, claim, grade, parts),
         "; ".join(dict.fromkeys(conditions)),

@@ -19,12 +19,13 @@ from svgpbench.papers.grading import Judged
 from svgpbench.stats.effects import with_interval
 
 COLUMNS = (
-    "id", "claim", "kind", "grade", "fidelity", "finding", "effect", "low", "high", "steadiness",
+    "id", "claim", "kind", "grade", "fidelity", "finding", "effect", "low", "high", "steadiness", "lasts",
 )  # fmt: skip
-SHOWN = ("id", "claim", "grade", "fidelity", "finding")
+SHOWN = ("id", "claim", "grade", "lasts", "fidelity", "finding")
 """Columns of the Markdown tables."""
 
 KINDS = ("theory", "experiments", "speed")
+"""Kinds of the papers' claims. Findings of this project have the kind `ours` and are not counted."""
 
 RELEASED = files("svgpbench") / "papers" / "released.csv"
 """Ledger of the repository's records at the release of this version."""
@@ -33,7 +34,7 @@ RELEASED = files("svgpbench") / "papers" / "released.csv"
 def write_ledger(folder: Path, ledger: Sequence[tuple[Paper, Sequence[Judged]]]) -> str:
     """Write `claims.md`, `claims.csv` and `claims.json`; return a summary of claims per grade."""
     claims = [(paper, judged) for paper, of_paper in ledger for judged in of_paper]
-    counts = Counter(judged.grade for _, judged in claims)
+    counts = Counter(judged.grade for _, judged in claims if not judged.claim.ours)
     listed = ", ".join(f"{count} {grade}" for grade, count in counts.items())
     total = counts.total()
     summary = f"{total} claim{'s' * (total != 1)}" + (f": {listed}" if counts else "")
@@ -79,6 +80,7 @@ def row_of(judged: Judged) -> list[str]:
         judged.finding,
         *("" if number is None else f"{number:.6g}" for number in numbers),
         judged.steady,
+        judged.lasts,
     ]
 
 
@@ -117,20 +119,28 @@ def _table(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def grades_page(rows: Sequence[Mapping[str, str]]) -> str:
-    """Return the grades as Markdown: counts by paper and kind, then one table per paper."""
-    papers = list(dict.fromkeys(row["id"].rpartition("-")[0] for row in rows))
-    by_paper = {name: [row for row in rows if row["id"].startswith(f"{name}-")] for name in papers}
+    """Return the grades as Markdown: counts by paper and kind, then one table per paper.
+
+    Findings of this project have a table if there is no claim of a paper, else they are left out.
+    """
+    claims = [row for row in rows if row["kind"] in KINDS]
+    papers = list(dict.fromkeys(row["id"].rpartition("-")[0] for row in claims))
+    by_paper = {
+        name: [row for row in claims if row["id"].startswith(f"{name}-")] for name in papers
+    }
     counts = [
         [name, kind, *_counts(of_kind)]
         for name, of_paper in by_paper.items()
         for kind in KINDS
         if (of_kind := [row for row in of_paper if row["kind"] == kind])
     ]
-    total = ["all", "", *_counts(rows)]
+    total = ["all", "", *_counts(claims)]
     header = columns(("paper", "claims about"), list(Grade))
-    sections = [markdown(Table(header, [*counts, total]))]
+    sections = [markdown(Table(header, [*counts, total]))] if claims else []
     for name, of_paper in by_paper.items():
         sections += [f"## {load_paper(name).about.title}", _table(of_paper)]
+    if not claims:
+        sections = [_table(rows)]
     return "\n\n".join(sections)
 
 

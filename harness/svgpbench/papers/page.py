@@ -188,8 +188,8 @@ def _section(
     """Return the section of an artefact; `pictures` has the saved picture of each figure's file."""
     paper = selection.paper
     smaller = f"smaller than printed: {artefact.smaller}" if artefact.smaller else ""
-    run = "; ".join(filter(None, (artefact.fidelity, smaller, artefact.missing)))
-    settings = plain(f"Settings: {artefact.settings}. Ours: {run}.")
+    run = "; ".join(filter(None, (smaller, artefact.missing)))
+    settings = plain(f"Settings: {artefact.settings}.{f' Ours: {run}.' * bool(run)}")
     parts = [f"## {artefact.id}: {plain(artefact.what)}", settings]
     parts += [
         f"![{paper.name}, {artefact.id}, {x.name}]({pictures[x.png].name})\n\n{plain(x.caption)}"

@@ -56,18 +56,6 @@ class Artefact(Strict):
     printed: Text | None = None  # a CSV in the paper's folder
     missing: str = ""  # unavailable data, and the data used instead
     smaller: str = ""  # sizes below the printed ones at its preset
-    authors: bool = False  # run at the settings of the authors' public code
-
-    @property
-    def fidelity(self) -> Fidelity:
-        """Fidelity of its runs to the paper."""
-        if self.computed:
-            return Fidelity.algebra
-        if self.missing:
-            return Fidelity.stand_in
-        if self.smaller:
-            return Fidelity.scaled
-        return Fidelity.authors if self.authors else Fidelity.printed
 
     @model_validator(mode="after")
     def _figures_are_computed(self) -> Artefact:
@@ -103,6 +91,8 @@ class Claim(Strict):
     title: Annotated[str, Field(min_length=1, max_length=65)]  # short enough for a table row
     where: Text  # place in the paper
     kind: Literal["exact", "count", "compare", "number", "picture"]
+    fidelity: Fidelity  # of what its core parts rest on
+    ours: bool = False  # a finding of this project, not a claim of the paper
     claim: Text
     run: str = ""
     predicate: Text  # in words

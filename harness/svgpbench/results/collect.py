@@ -12,8 +12,8 @@ from svgpbench.config import CellConfig
 from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.experiments import Experiment, load_experiment, resolve, shipped_experiments
 from svgpbench.experiments.cell import identify
-from svgpbench.experiments.identity import CellIdentity
-from svgpbench.plugins import forget_changed
+from svgpbench.experiments.identity import CellIdentity, method_options
+from svgpbench.plugins import METHODS, forget_changed, plugins
 from svgpbench.results.records import Record, UnreadableFileError
 from svgpbench.results.store import LoadedRecords, experiments, records_in, records_of
 from svgpbench.results.validity import other_plugins, outdated_reason
@@ -250,6 +250,10 @@ def refuse_mixture(records: Sequence[Record]) -> list[dict[str, Any]]:
         config["split"].pop("fold")
         if config["split"]["kind"] == "random":
             config["split"].pop("seed")
+        if (method := record.config.method).name in plugins(
+            METHODS
+        ):  # older records lack later options
+            config["method"]["options"] = method_options(method.name) | method.options
         config["data"].pop("path")  # the fingerprint of its content counts
         config["data"]["fingerprint"] = record.data.get("fingerprint")
         current = dict(_flat(config))

@@ -138,6 +138,7 @@ def frame_of(records: Sequence[Record]) -> pd.DataFrame:
     return final_frame(records).assign(
         **traced_columns(records),
         e_rate=[_e_rate(record) for record in records],
+        m_rate=[_constant(record.config.training.m_rate) for record in records],
         **{name: [of_record.get(name, math.nan) for of_record in levels] for name in factors},
         bound_gap=[_bound_gap(record) for record in records],
     )
@@ -148,7 +149,12 @@ def _e_rate(record: Record) -> float:
     training = record.config.training
     if training.kind == "online":
         return training.online.rates[0] if len(training.online.rates) == 1 else math.nan
-    return training.e_rate if isinstance(training.e_rate, float) else math.nan
+    return _constant(training.e_rate)
+
+
+def _constant(rate: object) -> float:
+    """Return a rate, NaN if it is not one constant number."""
+    return rate if isinstance(rate, float) else math.nan
 
 
 def _bound_gap(record: Record) -> float:

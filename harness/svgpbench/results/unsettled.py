@@ -31,11 +31,16 @@ def advice(moves: Iterable[float]) -> str:
     return "".join(rises + falls)
 
 
+def rows_of_bound(record: Record) -> int:
+    """Return the number of rows that the bound of a record covers, 0 if it is not known."""
+    rows = record.data.get("n_train")
+    return record.config.training.rows or (rows if isinstance(rows, int) else 0)
+
+
 def bound_trace_of(record: Record) -> BoundTrace:
     """Return the bound of a record, smoothed if it is of minibatches, with its region."""
-    training, rows = record.config.training, record.data.get("n_train")
-    covered = training.rows or (rows if isinstance(rows, int) else 0)
-    batches = training.uses_minibatches(covered)
+    covered = rows_of_bound(record)
+    batches = record.config.training.uses_minibatches(covered)
     trace = bound_trace(record.trace.get("iteration", ()), record.trace.get("elbo", ()), batches)
     return trace._replace(region=MEASURES["elbo"].region_at(0.0, covered))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from svgpbench.benchmarks.stability.records import read_stability
 from svgpbench.papers import Paper
+from svgpbench.papers.forest import CAPTION, draw, forest_rows
 from svgpbench.papers.grades import Fidelity, Grade
 from svgpbench.papers.grading import Judged
 from svgpbench.papers.page import keep_picture
@@ -45,6 +46,9 @@ SECTIONS = (
 )
 
 Claims = Sequence[tuple[Paper, Judged]]
+
+FOREST = "effects.png"
+"""Name of the picture of effects on the overview."""
 
 
 @dataclass(frozen=True)
@@ -150,14 +154,16 @@ class _Building:
     ) -> Iterator[Page]:
         self.tell("overview")
         entries = [Entry(*pair) for pair in self.judged]
-        grades = [(paper, [x.judged.grade for x in self._entries(paper)]) for paper in self.papers]
+        claims = [(paper, _claims(self._entries(paper))) for paper in self.papers]
+        grades = [(paper, [x.judged.grade for x in of_paper]) for paper, of_paper in claims]
         stability = read_stability(self.results / "survival").values()
         content = {
             "papers": [(paper, by_kind(self._entries(paper))) for paper in self.papers],
             "in_short": {paper.name: in_short(found) for paper, found in grades},
             "entries": entries,
-            "counts": _counts(entries),
-            "counts_by_kind": [(kind, _counts(group)) for kind, group in by_kind(entries)],
+            "counts": _counts(_claims(entries)),
+            "counts_by_kind": [(kind, _counts(group)) for kind, group in by_kind(_claims(entries))],
+            "forest": self._forest(entries),
             "methods": method_table({x.name: x.info for x in methods}, fields, stability),
             "method_pages": {x.name: f"methods/{slug(x.name)}.html" for x in methods},
             "machines": machine_table(machines),
@@ -176,6 +182,15 @@ class _Building:
         }
         yield Page("rules.html", "How claims are graded", "rules.html", rules)
 
+    def _forest(self, entries: Sequence[Entry]) -> dict[str, Any] | None:
+        """Draw the effects of the claims beside what matters; None if none compares numbers."""
+        rows = forest_rows(entry.judged for entry in entries)
+        if not rows:
+            return None
+        width, height = draw(rows, self.site / FOREST)
+        facts = {"picture": FOREST, "rows": len(rows), "caption": CAPTION}
+        return facts | {"width": width, "height": height}
+
     def _papers(self) -> Iterator[Page]:
         for paper in self.papers:
             self.tell(paper.name)
@@ -185,7 +200,7 @@ class _Building:
                 "paper": paper,
                 "entries": entries,
                 "groups": by_kind(entries),
-                "counts": _counts(entries),
+                "counts": _counts(_claims(entries)),
                 "artefacts": artefact_entries(
                     paper, written, self.results, self.site, self.downloads
                 ),
@@ -225,6 +240,11 @@ class _Building:
         yield Page("machines.html", "Machines", "machines.html", content, "Machines")
         content = {"files": list(self.downloads.files.values()), "left_out": self.left_out}
         yield Page("downloads.html", "Downloads", "downloads.html", content, "Downloads")
+
+
+def _claims(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries that are claims of a paper, without our own findings."""
+    return [entry for entry in entries if not entry.judged.claim.ours]
 
 
 def _counts(entries: Sequence[Entry]) -> list[tuple[Grade, int]]:

@@ -29,11 +29,9 @@ class BoundTrace(NamedTuple):
     bound: Floats  # [evaluations], smoothed for minibatches
     best: float = -math.inf  # the best bound known for the cell, of any run
     region: float = 0.0  # of practical equivalence; the least distance from start to best
-
-    @property
-    def start(self) -> float:
-        """The first evaluated bound, NaN if there is none."""
-        return float(self.bound[0]) if len(self.bound) else math.nan
+    start: float = (
+        math.nan
+    )  # the first finite bound as evaluated, not smoothed; NaN if there is none
 
     def converges(self, start: float, tolerance: float) -> float:
         """Return the first evaluated iteration from which the bound stays near the best bound.
@@ -103,9 +101,10 @@ def bound_trace(
     """Return the trace of a run, from the columns of its record."""
     values = np.array([-math.inf if x is None else x for x in bound], dtype=np.float64)
     values[np.isnan(values)] = -math.inf
+    start = next((float(x) for x in values if math.isfinite(x)), math.nan)
     if minibatches:
         values = _running_median(values)
-    return BoundTrace(np.array(iterations, dtype=np.float64)[: len(values)], values)
+    return BoundTrace(np.array(iterations, dtype=np.float64)[: len(values)], values, start=start)
 
 
 def _running_median(values: Floats) -> Floats:

@@ -13,8 +13,15 @@ class Outcome(StrEnum):
     worse = "worse"
     equal = "equal"
     no_worse = "no worse"
+    no_better = "no better"  # the interval excludes every gain that matters, and allows a loss
     undecided = "undecided"
-    not_learned = "not learned"  # no method does better than the mean of the targets
+    not_learned = "not learned"  # no method does better than a constant
+    same = "the same number in every run"
+    unit = "one of the data sets averaged over"
+
+
+NOT_VOTING = frozenset({Outcome.not_learned, Outcome.same, Outcome.unit})
+"""Outcomes of data sets that do not count in a majority."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,15 @@ class Effect:
     high: float | None = None
     note: str = ""
     held: bool | None = None  # whether it supports the claim; None if it does not decide
+    in_regions: tuple[float, float, float] | None = None
+    """Number and interval in multiples of what matters, a unit that all measures share; logs of ratios."""
+
+
+def in_regions(
+    middle: float, low: float, high: float, region: float
+) -> tuple[float, float, float] | None:
+    """Return a number and its interval in multiples of the region; None without a region."""
+    return (middle / region, low / region, high / region) if region else None
 
 
 def with_interval(effect: Effect) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator
@@ -21,6 +21,24 @@ class Measure:
     region: float = 0.0  # absolute, in the unit of the measure
     relative: float = 0.0  # as a share of the second method's value
     per_datum: float = 0.0  # multiplied by the number of training data
+    of_trace: bool = False  # a number of the whole trace, which has no last quarter
+
+    def unit_at(self, reference: float, n_train: float) -> float:
+        """Return the unit of differences that data sets share: a share of the reference, a datum or 1."""
+        return abs(reference) if self.relative else n_train if self.per_datum else 1.0
+
+    @property
+    def smallest(self) -> float:
+        """The region in the unit that data sets share."""
+        return self.region + self.relative + self.per_datum
+
+    def with_smallest(self, effect: float | None) -> Measure:
+        """Return the measure with another region, in the unit that data sets share; None leaves it."""
+        if effect is None:
+            return self
+        if self.relative:
+            return replace(self, relative=effect)
+        return replace(self, per_datum=effect) if self.per_datum else replace(self, region=effect)
 
     def region_at(self, reference: float, n_train: float) -> float:
         """Return half the width of the region if the second method has `reference` on `n_train` data."""
@@ -31,19 +49,29 @@ NAT_A_THOUSAND_DATA = 1e-3  # 0.1 nat per 100 data
 
 MEASURES = {
     "elbo": Measure(METRICS["elbo"].title, "higher", "training", per_datum=NAT_A_THOUSAND_DATA),
-    "elbo_area": Measure("mean ELBO of the trace", "higher", "training", per_datum=1e-3),
-    "elbo_drop": Measure("largest drop of the ELBO", "lower", "training", per_datum=1e-3),
+    "elbo_area": Measure(
+        "mean ELBO of the trace", "higher", "training", per_datum=1e-3, of_trace=True
+    ),
+    "elbo_drop": Measure(
+        "largest drop of the ELBO", "lower", "training", per_datum=1e-3, of_trace=True
+    ),
     "noise_variance": Measure("learned noise variance", "lower", "training", relative=0.05),
     "nlpd": Measure(METRICS["nlpd"].title, "lower", "test", region=0.01),
-    "nlpd_area": Measure("mean NLPD of the trace", "lower", "test", region=0.01),
+    "nlpd_area": Measure("mean NLPD of the trace", "lower", "test", region=0.01, of_trace=True),
     "error_rate": Measure(METRICS["error_rate"].title, "lower", "test", region=0.005),
     "rmse": Measure(METRICS["rmse"].title, "lower", "test", relative=0.01),
     "mae": Measure(METRICS["mae"].title, "lower", "test", relative=0.01),
     "nmae": Measure(METRICS["nmae"].title, "lower", "test", relative=0.01),
     "nmse": Measure(METRICS["nmse"].title, "lower", "test", relative=0.02),
-    "elbo_early": Measure("mean ELBO of the first third", "higher", "training", per_datum=1e-3),
-    "elbo_midway": Measure("mean ELBO of the second third", "higher", "training", per_datum=1e-3),
-    "elbo_late": Measure("mean ELBO of the last third", "higher", "training", per_datum=1e-3),
+    "elbo_early": Measure(
+        "mean ELBO of the first third", "higher", "training", per_datum=1e-3, of_trace=True
+    ),
+    "elbo_midway": Measure(
+        "mean ELBO of the second third", "higher", "training", per_datum=1e-3, of_trace=True
+    ),
+    "elbo_late": Measure(
+        "mean ELBO of the last third", "higher", "training", per_datum=1e-3, of_trace=True
+    ),
     "log_variance": Measure("log σ²", "lower", "training", region=0.05),
     "log_lengthscale": Measure("log ℓ", "lower", "training", region=0.05),
     "log_noise": Measure("log noise variance", "lower", "training", region=0.05),

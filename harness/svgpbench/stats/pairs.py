@@ -2,13 +2,15 @@
 
 A frame has one row for each cell of one backend. Its columns are `data`, `method`, `split_seed`, `fold`,
 `seed`, `perturbation`, `status`, `n_train`, `n_test`, `n_bound` (the rows that the bound covers) and one
-column for each measure. `unrecorded` has the names of the measures that a record lacks. If a claim asks for
-converged runs, `bound_rise` and `bound_fall` have the change of the bound in the last quarter of a run.
+column for each measure. `unrecorded` has the names of the measures that a record lacks. A frame of records
+also has, for each measure, its columns at the end of runs (`results.last_quarter`), the `fall` of the bound
+there, and `constant_error`, the error rate of the most frequent class.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -19,45 +21,68 @@ from svgpbench.metrics import loss
 from svgpbench.stats.differences import (
     REPLICATE,
     Floats,
+    Judge,
     Sample,
     TooFewError,
     interval_outcome,
     non_inferiority_outcome,
     of_units,
+    signed_rank_interval,
+    superiority_outcome,
     units_that_decide,
     would_decide,
 )
-from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.effects import Effect, Outcome, in_regions
 from svgpbench.stats.measures import MEASURES, Measure
 from svgpbench.stats.rules import MOMENT_SEPARATOR, RULES, Rules
 
 CHAOTIC = "chaotic: rounding moves the difference by more than itself"
 CHAOTIC_TO_THE_REGION = "chaotic: rounding moves the difference out of the region"
+NOT_TRACED = "its change over the last quarter is not recorded"
 UNLEARNED: Final = 0.95
-"""A method has learned nothing if its error is at least this share of the error of the targets' mean."""
+"""A method has learned nothing if its error is at least this share of the error of a constant."""
 
 SHARES = ("nmae", "nmse")
 """Measures that are relative to the error of the targets' mean."""
 
+FEWEST_SETS: Final = 6
+"""The fewest data sets with a 95 % interval by signed ranks."""
+
 READ: Final = {
     *("data", "method", *REPLICATE, "perturbation", "status", "unrecorded"),
-    *("n_train", "n_test", "n_bound", "bound_rise", "bound_fall", *SHARES),
+    *("n_train", "n_test", "n_bound", "fall", *SHARES, "error_rate", "constant_error"),
 }
-"""Columns of a frame that a comparison reads beside that of its measure."""
+"""Columns of a frame that a comparison reads beside those of its measure."""
+
+FAVOURED: Final = {Outcome.better: 0, Outcome.no_worse: 0, Outcome.worse: 1}
+"""Position of the method that an outcome favours."""
 
 Replicate: TypeAlias = tuple[int, int, int]
 """Split seed, fold and seed of a cell."""
 
 
 class OneDataSet:
-    """The cells of one data set and one measure, arranged once to compare any two methods."""
+    """The cells of one data set and one measure, arranged once to compare any two methods.
 
-    def __init__(self, data: str, cells: pd.DataFrame, name: str) -> None:
-        self.data, self.measure = data, MEASURES[name]
+    `smallest` is the smallest difference that matters, in the unit that data sets share; the default is the
+    region of the measure.
+    """
+
+    def __init__(
+        self, data: str, cells: pd.DataFrame, name: str, smallest: float | None = None
+    ) -> None:
+        self.data, self.measure = data, MEASURES[name].with_smallest(smallest)
         plain = cells[cells["perturbation"] == 0]
         replicas = cells[cells["perturbation"] > 0]
-        self._plain = _Wide(plain, name)
-        self._replicas = _Wide(replicas, name, self._plain.replicates) if len(replicas) else None
+        end, before, median = (column_of(cells, name, key) for key in ("end", "before", "median"))
+        self._plain = _Wide(plain, end, self.measure)
+        self._before = _Wide(plain, before, self.measure, self._plain.replicates)
+        self._median = _Wide(plain, median, self.measure, self._plain.replicates)
+        self._replicas = {
+            column: _Wide(replicas, column, self.measure, self._plain.replicates)
+            for column in ((end, median) if len(replicas) else ())
+        }
+        self._end, self._middle = end, median
         absent = plain[name].isna()
         if "unrecorded" in plain:  # a record that was made without the measure is no failure
             absent &= ~plain["unrecorded"].map(lambda names: name in names)
@@ -70,90 +95,163 @@ class OneDataSet:
                 "n_bound": plain["n_bound"],
             }
         )
+        by_method = plain.groupby("method")
         self._facts = facts.groupby(plain["method"]).sum().to_dict("index")
-        self._means = plain.groupby("method")[name].mean().to_dict()
-        self._learned = is_learned(plain)
-        self._ends = plain
+        self._means = by_method[end].mean().to_dict()
+        self._falls = by_method["fall"].median().to_dict() if "fall" in plain else {}
+        self._shares = shares_of_a_constant(plain)
 
     def effect(
-        self,
-        first: str,
-        second: str,
-        rules: Rules = RULES,
-        *,
-        no_worse: bool = False,
-        converged: bool = False,
+        self, first: str, second: str, rules: Rules = RULES, judge: Judge = interval_outcome
     ) -> Effect:
         """Compare `first` with `second`; a positive difference is in favour of `first`.
 
         Args:
             first: the method that should be better.
             second: the other method.
-            rules: the size of the region, and whether a chaotic difference is undecided.
-            no_worse: test non-inferiority: the interval must lie above −region.
-            converged: return undecided if a bound still rises or falls back at the end of a run.
+            rules: the size of the region, whether a chaotic difference is undecided, and by how many times
+                its change over the last quarter the interval is widened.
+            judge: the question: whether they differ, `first` is better, or `first` is no worse.
         """
-        if beforehand := self._beforehand(first, second, rules, converged):
+        if beforehand := self._beforehand(first, second):
             return beforehand
-        delta = self._plain.delta(first, second)
-        paired = ~np.isnan(delta)
+        delta, paired = self._delta(first, second, rules)
+        if judge is superiority_outcome and not delta[paired].any():
+            return Effect(self.data, Outcome.same, 0.0, 0.0, 0.0)
         splits, starts = self._plain.units(delta, paired)
         mean, overlap = float(splits.mean()), self._mean_of("overlap", first, second)
         try:
             sample = of_units(splits, starts, overlap, self.measure.rows)
         except TooFewError as error:
             return Effect(self.data, Outcome.undecided, mean, note=str(error))
-        low, high = sample.interval
         region = self.region(first, second, rules)
-        outcome, note = _outcome_and_note(sample, splits, self.measure, region, no_worse)
-        if rules.chaos and self._is_chaotic(delta, first, second, region if no_worse else 0.0):
-            outcome, note = Outcome.undecided, CHAOTIC_TO_THE_REGION if no_worse else CHAOTIC
-        return Effect(self.data, outcome, mean, low, high, note)
+        margin = rules.drift * abs(self._change(first, second)) if rules.drift else 0.0
+        low, high = sample.interval[0] - margin, sample.interval[1] + margin
+        outcome, note = _outcome_and_note(sample, margin, splits, self.measure, region, judge)
+        to_region = judge is non_inferiority_outcome
+        distance = region if to_region else 0.0
+        if rules.chaos and self._is_chaotic(delta, first, second, distance, rules):
+            outcome, note = Outcome.undecided, CHAOTIC_TO_THE_REGION if to_region else CHAOTIC
+        if unstable := self._favours_unstable(outcome, first, second, rules):
+            outcome, note = Outcome.undecided, unstable
+        note = self._with_untrained(note, first, second)
+        common = in_regions(mean, low, high, region)
+        return Effect(self.data, outcome, mean, low, high, note, in_regions=common)
 
     def every_run(
-        self,
-        first: str,
-        second: str,
-        rules: Rules = RULES,
-        *,
-        no_worse: bool = False,
-        converged: bool = False,
+        self, first: str, second: str, rules: Rules = RULES, judge: Judge = interval_outcome
     ) -> Effect:
         """Compare as `effect` does, but without an interval: the outcome must hold in every run.
 
         The effect has the median, the least and the largest difference. One run is enough.
         """
-        if beforehand := self._beforehand(first, second, rules, converged):
+        if beforehand := self._beforehand(first, second):
             return beforehand
-        delta = self._plain.delta(first, second)
-        delta = delta[~np.isnan(delta)]
-        low, high = float(delta.min()), float(delta.max())
-        judge = non_inferiority_outcome if no_worse else interval_outcome
-        outcome = judge(low, high, self.region(first, second, rules))
-        note = "median, least, most of the runs"
-        return Effect(self.data, outcome, float(np.median(delta)), low, high, note)
+        delta, paired = self._delta(first, second, rules)
+        delta = delta[paired]
+        middle, low, high = float(np.median(delta)), float(delta.min()), float(delta.max())
+        if rules.drift:
+            moved = np.abs(self._plain.delta(first, second) - self._before.delta(first, second))
+            margins = rules.drift * moved[paired]
+            low, high = float((delta - margins).min()), float((delta + margins).max())
+        region = self.region(first, second, rules)
+        outcome, note = judge(low, high, region), ""
+        if np.isnan(low):
+            outcome, note = Outcome.undecided, NOT_TRACED
+        elif unstable := self._favours_unstable(outcome, first, second, rules):
+            outcome, note = Outcome.undecided, unstable
+        note = note or "median, least, most of the runs"
+        common = in_regions(middle, low, high, region)
+        return Effect(self.data, outcome, middle, low, high, note, in_regions=common)
 
     def has(self, *methods: str) -> bool:
         """Return True if every given method has cells."""
         return self._plain.has(*methods)
 
     def region(self, first: str, second: str, rules: Rules = RULES) -> float:
-        """Return half the width of the measure's region of practical equivalence."""
+        """Return half the width of the region of practical equivalence, in the unit of the measure."""
         rows = self._mean_of("n_bound", first, second)
         return rules.threshold * self.measure.region_at(float(self._means[second]), rows)
+
+    def in_shared_unit(self, first: str, second: str, rules: Rules) -> tuple[float, float] | None:
+        """Return the mean difference and its change over the last quarter, in the unit that sets share.
+
+        None if it cannot be averaged over data sets: a method failed, did not train or has no pair.
+        """
+        if self._beforehand(first, second) or self.untrained(first, second):
+            return None
+        delta, paired = self._delta(first, second, rules)
+        unit = self.measure.unit_at(
+            float(self._means[second]), self._mean_of("n_bound", first, second)
+        )
+        return float(delta[paired].mean()) / unit, self._change(first, second) / unit
+
+    def lacks_interval(self, first: str, second: str) -> bool:
+        """Return True if the methods have pairs, but too few splits and starts for an interval."""
+        if self._beforehand(first, second):
+            return False
+        delta = self._plain.delta(first, second)
+        try:
+            of_units(*self._plain.units(delta, ~np.isnan(delta)), 0.0, self.measure.rows)
+        except TooFewError:
+            return True
+        return False
+
+    def untrained(self, *methods: str) -> list[str]:
+        """Return the methods that did not train, where another method of the data set did."""
+        return [x for x in methods if self._shares.get(x, 0.0) >= UNLEARNED]
+
+    def is_unstable(self, method: str, rules: Rules = RULES) -> bool:
+        """Return True if the bound of the median run falls by more than its region in the last quarter."""
+        if MOMENT_SEPARATOR in method or method not in self._falls:
+            return False
+        rows = self._mean_of("n_bound", method)
+        region = rules.threshold * MEASURES["elbo"].region_at(0.0, rows)
+        return bool(self._falls[method] > region)
+
+    def _delta(self, first: str, second: str, rules: Rules) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Return the difference of each replicate, and where it is a number.
+
+        Where a method is unstable, both have their medians over the last quarter.
+        """
+        unstable = self.is_unstable(first, rules) or self.is_unstable(second, rules)
+        delta = (self._median if unstable else self._plain).delta(first, second)
+        return delta, ~np.isnan(delta)
+
+    def _change(self, first: str, second: str) -> float:
+        """Return the change of the mean difference over the last quarter, NaN if it is not recorded."""
+        changes = self._plain.delta(first, second) - self._before.delta(first, second)
+        known = ~np.isnan(changes)
+        return float(self._plain.units(changes, known)[0].mean()) if known.any() else np.nan
+
+    def _favours_unstable(self, outcome: Outcome, first: str, second: str, rules: Rules) -> str:
+        """Return a text if the question is whether a decision lasts, and it favours an unstable method."""
+        if not rules.drift or outcome not in FAVOURED:
+            return ""
+        favoured = (first, second)[FAVOURED[outcome]]
+        if not self.is_unstable(favoured, rules):
+            return ""
+        fall = self._falls[favoured]
+        return (
+            f"{favoured} is unstable at its rate: its bound fell by {fall:.3g} in the last quarter"
+        )
+
+    def _with_untrained(self, note: str, *methods: str) -> str:
+        untrained = [f"{method} did not train" for method in self.untrained(*methods)]
+        return "; ".join(filter(None, [note, *untrained]))
 
     def _mean_of(self, fact: str, *methods: str) -> float:
         """Return the mean of a fact over the cells of some methods."""
         facts = [self._facts[method] for method in methods]
         return float(sum(row[fact] for row in facts) / sum(row["cells"] for row in facts))
 
-    def _beforehand(self, first: str, second: str, rules: Rules, converged: bool) -> Effect | None:
+    def _beforehand(self, first: str, second: str) -> Effect | None:
         """Return the outcome that needs no interval, or None if an interval is needed.
 
         It is `not learned` if no method learns the data set. Otherwise the method with fewer failed cells
-        is better. It is undecided if both have as many failures, no cells pair or a run has not converged.
+        is better. It is undecided if both have as many failures, or no cells pair.
         """
-        if not self._learned:
+        if self._shares and min(self._shares.values()) >= UNLEARNED:
             return Effect(self.data, Outcome.not_learned, note="no method learns this data set")
         first_failed, second_failed = (int(self._facts[x]["failed"]) for x in (first, second))
         if first_failed or second_failed:
@@ -162,23 +260,24 @@ class OneDataSet:
                 return Effect(self.data, Outcome.undecided, note=note)
             outcome = Outcome.worse if first_failed > second_failed else Outcome.better
             return Effect(self.data, outcome, note=note)
-        delta = self._plain.delta(first, second)
-        if np.isnan(delta).all():
+        if np.isnan(self._plain.delta(first, second)).all():
             note = f"no pair of records has {self.measure.title}"
             return Effect(self.data, Outcome.undecided, note=note)
-        if converged and (note := unconverged(self._ends, (first, second), rules)):
-            return Effect(self.data, Outcome.undecided, float(np.nanmean(delta)), note=note)
         return None
 
-    def _is_chaotic(self, delta: Floats, first: str, second: str, region: float) -> bool:
+    def _is_chaotic(
+        self, delta: Floats, first: str, second: str, region: float, rules: Rules
+    ) -> bool:
         """Return True if rounding moves the mean difference by more than its distance from −region.
 
         Rounding is the perturbation of the inputs in replicas. Both means are over the cells that have a
         plain run and a replica.
         """
-        if self._replicas is None or not self._replicas.has(first, second):
+        unstable = self.is_unstable(first, rules) or self.is_unstable(second, rules)
+        replicas = self._replicas.get(self._middle if unstable else self._end)
+        if replicas is None or not replicas.has(first, second):
             return False
-        perturbed = self._replicas.delta(first, second)
+        perturbed = replicas.delta(first, second)
         shared = ~np.isnan(delta) & ~np.isnan(perturbed)
         if not shared.any():
             return False
@@ -188,40 +287,33 @@ class OneDataSet:
         return abs(perturbed_mean - mean) > abs(mean + region)
 
 
-def unconverged(cells: pd.DataFrame, methods: Sequence[str], rules: Rules = RULES) -> str:
-    """Return a text on the first method that has not converged or is unstable, or an empty text.
+def column_of(frame: pd.DataFrame, name: str, key: str) -> str:
+    """Return the column with a measure's `end`, `before` or `median`; the measure's own if it has none."""
+    column = f"{name}, {key}"
+    return column if column in frame else name
 
-    All conditions are on the last quarter of a run. A method has not converged if the median rise of its
-    bound over cells exceeds the region. It is unstable at its rate if the bound of any cell falls by more
-    than the region below an earlier value. It is not known to have converged if the bound of a cell lacks
-    two finite values. A method cut off at an earlier moment, which its name tells, is not checked.
+
+def shares_of_a_constant(plain: pd.DataFrame) -> dict[str, float]:
+    """Return each method's error on a data set as a share of that of the best constant prediction.
+
+    It is the mean nMAE, the mean nMSE if that is not recorded, or the mean error rate over the error rate
+    of the most frequent class. Empty if no record tells.
     """
-    for method in methods:
-        runs = cells[(cells["method"] == method) & (cells["perturbation"] == 0)]
-        if MOMENT_SEPARATOR in method or "bound_rise" not in runs:
-            continue
-        region = rules.threshold * MEASURES["elbo"].region_at(0.0, float(runs["n_bound"].mean()))
-        rise = float(runs["bound_rise"].median(skipna=False))
-        fall = float(runs["bound_fall"].max())
-        if np.isnan(rise):
-            why = "its bound lacks two finite values in the last quarter"
-            return f"{method} is not known to have converged: {why}"
-        if rise > region:
-            return f"{method} has not converged: its bound rose by {rise:.3g} in the last quarter"
-        if fall > region:
-            return f"{method} is unstable at its rate: its bound fell by {fall:.3g} in the last quarter"
-    return ""
+    by_method = plain.groupby("method")
+    for share in SHARES:
+        if share in plain and plain[share].notna().any():
+            return {str(key): float(x) for key, x in by_method[share].mean().dropna().items()}
+    if "constant_error" in plain and plain["constant_error"].notna().any():
+        shares = plain["error_rate"] / plain["constant_error"]
+        means = shares.groupby(plain["method"]).mean().dropna()
+        return {str(key): float(x) for key, x in means.items()}
+    return {}
 
 
 def is_learned(plain: pd.DataFrame) -> bool:
-    """Return True if a method beats the mean of the targets on the data set, or if no record tells.
-
-    The best mean of `nmae`, or of `nmse` if that is not recorded, must be below `UNLEARNED`.
-    """
-    for share in SHARES:
-        if share in plain and plain[share].notna().any():
-            return bool(plain.groupby("method")[share].mean().min() < UNLEARNED)
-    return True
+    """Return True if a method does better on the data set than a constant, or if no record tells."""
+    shares = shares_of_a_constant(plain)
+    return not shares or min(shares.values()) < UNLEARNED
 
 
 class _Wide:
@@ -231,7 +323,11 @@ class _Wide:
     """
 
     def __init__(
-        self, cells: pd.DataFrame, name: str, replicates: Sequence[Replicate] | None = None
+        self,
+        cells: pd.DataFrame,
+        column: str,
+        measure: Measure,
+        replicates: Sequence[Replicate] | None = None,
     ) -> None:
         cell_replicates = list(zip(*(cells[key] for key in REPLICATE), strict=True))
         self.replicates = sorted(set(cell_replicates)) if replicates is None else replicates
@@ -239,7 +335,7 @@ class _Wide:
         self._columns = {
             str(method): np.full(len(rows), np.nan) for method in cells["method"].unique()
         }
-        losses = loss(cells[name].to_numpy(dtype=float), MEASURES[name].better)
+        losses = loss(cells[column].to_numpy(dtype=float), measure.better)
         for method, replicate, value in zip(cells["method"], cell_replicates, losses, strict=True):
             if replicate in rows:
                 self._columns[method][rows[replicate]] = value
@@ -277,36 +373,114 @@ def compare(
     first: str,
     second: str,
     rules: Rules = RULES,
+    judge: Judge = interval_outcome,
     *,
-    no_worse: bool = False,
-    converged: bool = False,
+    smallest: float | None = None,
     every_run: bool = False,
 ) -> tuple[Effect, ...]:
-    """Compare `first` with `second` on every data set, by `OneDataSet.effect` or `OneDataSet.every_run`."""
-    effect = OneDataSet.every_run if every_run else OneDataSet.effect
-    return tuple(
-        effect(data_set, first, second, rules, no_worse=no_worse, converged=converged)
-        for data_set in data_sets(frame, measure)
-    )
+    """Compare `first` with `second` on every data set, by `over_sets` or by `OneDataSet.every_run`."""
+    cases = data_sets(frame, measure, smallest)
+    if every_run:
+        return tuple(case.every_run(first, second, rules, judge) for case in cases)
+    return tuple(over_sets(cases, first, second, rules, judge))
 
 
-def data_sets(frame: pd.DataFrame, measure: str) -> list[OneDataSet]:
+def over_sets(
+    cases: Sequence[OneDataSet], first: str, second: str, rules: Rules, judge: Judge
+) -> list[Effect]:
+    """Compare two methods on each data set; where none has an interval, data sets are the units.
+
+    In that case the first effect is the middle difference over the data sets where both methods trained,
+    with its interval by signed ranks, each set in the unit that data sets share. It takes six sets. The
+    other effects show each set and do not count, unless a cell failed there.
+
+    The question is then one of a tendency, so that any difference counts: `better` and `worse` are beyond 0,
+    `equal`, `no better` and `no worse` are against the region.
+    """
+    effects = [case.effect(first, second, rules, judge) for case in cases]
+    lacking = [case.lacks_interval(first, second) for case in cases]
+    means = {
+        case.data: mean
+        for case, effect, lacks in zip(cases, effects, lacking, strict=True)
+        if lacks
+        and effect.outcome != Outcome.same
+        and (mean := case.in_shared_unit(first, second, rules)) is not None
+    }
+    decided = any(effect.low is not None and effect.outcome != Outcome.same for effect in effects)
+    if len(means) < FEWEST_SETS or decided:
+        return effects
+    values, changes = np.array(list(means.values())).T
+    middle, low, high = signed_rank_interval(values)
+    margin = rules.drift * abs(float(np.median(changes))) if rules.drift else 0.0
+    low, high = low - margin, high + margin
+    region = rules.threshold * cases[0].measure.smallest
+    outcome, note = judge(low, high, region), f"{len(means)} data sets do not decide"
+    if outcome in (Outcome.undecided, Outcome.no_better) and judge is not non_inferiority_outcome:
+        outcome = judge(low, high, 0.0) if low > 0.0 or high < 0.0 else outcome
+    if np.isnan(margin):
+        outcome, note = Outcome.undecided, NOT_TRACED
+    elif outcome != Outcome.undecided:
+        note = ""
+    left_out = [
+        f"{name} did not train on {case.data}"
+        for case in cases
+        for name in case.untrained(first, second)
+        if len(case.untrained(first, second)) < 2
+    ]
+    note = "; ".join(filter(None, [note, *left_out]))
+    common = in_regions(middle, low, high, region)
+    name = f"{len(means)} data sets"
+    pooled = Effect(name, outcome, middle, low, high, note, in_regions=common)
+    singles = [
+        replace(effect, outcome=Outcome.unit, value=means[effect.of][0], note="")
+        if effect.of in means
+        else replace(effect, outcome=Outcome.unit, value=None)
+        if lacks and effect.outcome != Outcome.same
+        else effect
+        for effect, lacks in zip(effects, lacking, strict=True)
+    ]
+    return [pooled, *singles]
+
+
+def data_sets(frame: pd.DataFrame, measure: str, smallest: float | None = None) -> list[OneDataSet]:
     """Return one `OneDataSet` for each data set of a frame, in their order."""
-    narrow = frame[[name for name in frame if name in READ or name == measure]]
+    own = {measure, *(f"{measure}, {key}" for key in ("end", "before", "median"))}
+    narrow = frame[[name for name in frame if name in READ or name in own]]
     return [
-        OneDataSet(str(data), cells, measure) for data, cells in narrow.groupby("data", sort=False)
+        OneDataSet(str(data), cells, measure, smallest)
+        for data, cells in narrow.groupby("data", sort=False)
     ]
 
 
 def _outcome_and_note(
-    sample: Sample, splits: Floats, measure: Measure, region: float, no_worse: bool
+    sample: Sample,
+    margin: float,
+    splits: Floats,
+    measure: Measure,
+    region: float,
+    judge: Judge,
 ) -> tuple[Outcome, str]:
-    """Return the outcome and a note on it; `splits` has the mean difference of each split."""
-    judge = non_inferiority_outcome if no_worse else interval_outcome
-    outcome = judge(*sample.interval, region)
+    """Return the outcome and a note on it.
+
+    Args:
+        sample: the units of the difference.
+        margin: what each end of the interval is moved outwards.
+        splits: the mean difference of each split, which must agree for a measure of the training rows.
+        measure: the measure.
+        region: half the width of the region of practical equivalence.
+        judge: the question.
+    """
+    low, high = sample.interval[0] - margin, sample.interval[1] + margin
+    if np.isnan(margin):
+        return Outcome.undecided, NOT_TRACED
+    outcome = judge(low, high, region)
     if outcome == Outcome.undecided:
+        if margin and judge(*sample.interval, region) != Outcome.undecided:
+            return outcome, "its change over the last quarter could carry it over"
         return outcome, would_decide(units_that_decide(sample, region, judge), sample.unit)
-    least = -region if no_worse else 0.0
+    least = region if outcome == Outcome.no_better else 0.0
+    if judge is non_inferiority_outcome:
+        least = -region
     agree = bool((splits > least).all() or (splits < least).all())
     if measure.rows == "training" and outcome != Outcome.equal and not agree:
         return Outcome.undecided, "splits differ in sign"

@@ -14,6 +14,13 @@ TOLERANCES: Final = (0.05, 0.01, 0.001)
 """Shares of the distance from start to best within which a bound has converged. All three are tried."""
 
 
+LASTING: Final = "twice the steps"
+"""The variant that tells whether a grade would last: intervals are widened by `DRIFT`."""
+
+DRIFT: Final = 3.0
+"""Times the change over the last quarter of a run that a difference may still move in as many steps again."""
+
+
 class Rules(NamedTuple):
     """Settings of the grading that are no part of a claim."""
 
@@ -21,6 +28,7 @@ class Rules(NamedTuple):
     tolerances: tuple[float, ...] = TOLERANCES
     lower_start: bool = False  # measure the distance to the best from the lower first bound
     chaos: bool = True  # a difference that rounding moves by more than itself is undecided
+    drift: float = 0.0  # intervals are widened by so many times their change in the last quarter
 
 
 class WatchedRules(Rules):
@@ -49,5 +57,6 @@ VARIANTS: Final = {
     "tolerance 0.1 % alone": Rules(tolerances=(0.001,)),
     "the way from the lower start": Rules(lower_start=True),
     "without the chaos rule": Rules(chaos=False),
+    LASTING: Rules(drift=DRIFT),
 }
 """Variants under which each claim is graded again, by name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,13 @@ from svgpbench.experiments.resolve import shown_names
 from svgpbench.papers import Artefact
 from svgpbench.plugins import COMPUTED, load, plugins
 from svgpbench.results.collect import collect
+from svgpbench.results.last_quarter import Ends, columns_of_ends
 from svgpbench.results.records import Record, UnreadableFileError
 from svgpbench.results.trace_measures import frame_of
 from svgpbench.results.tuned_methods import why_not_chosen
 from svgpbench.stats.measures import MEASURES
 from svgpbench.stats.rules import MOMENT_SEPARATOR, SECONDS
+from svgpbench_datasets.registry import REGISTRY
 
 NO_EVIDENCE = frozenset({"crashed", "error", "skipped"})
 """Statuses caused by a machine or a defect, which say nothing about a method."""
@@ -56,10 +59,11 @@ class Evidence:
             rows = self.frame[self.frame["method"] == method].assign(method=name)
             scores = {record.cell_id: scores_at(record, moment) for record in self.records}
             columns = {
-                key: pd.Series(
+                column: pd.Series(
                     [scores[cell].get(key) for cell in rows["cell_id"]], rows.index, float
                 )
                 for key in MEASURES
+                for column in (key, *(f"{key}, {end}" for end in Ends._fields))
             }
             frames.append(rows.assign(**columns))
         return pd.concat(frames) if len(frames) > 1 else ended
@@ -102,10 +106,24 @@ def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidenc
     if why := why_not_chosen(results, experiment, artefact.preset):
         return Evidence(pd.DataFrame(), why)
     frame = frame_of(collected.records)
+    ends = pd.DataFrame(columns_of_ends(collected.records, frame), frame.index)
+    constant = [constant_error(record) for record in collected.records]
+    frame = pd.concat([frame, ends], axis="columns").assign(constant_error=constant)
     names = shown_names(experiment, artefact.preset)
     named = frame.assign(method=frame["method"].map(names), label=frame["method"])
     # many small groups are compared: strings of Arrow take twice as long there as objects
-    return Evidence(named.astype(dict.fromkeys(TEXTS, object)), records=collected.records)
+    # a copy has its columns in few blocks, which pandas reads faster
+    tidy = named.astype(dict.fromkeys(TEXTS, object)).copy()
+    return Evidence(tidy, records=collected.records)
+
+
+def constant_error(record: Record) -> float:
+    """Return the error rate of the most frequent class of a record's data set, NaN if it is not known."""
+    name, described = record.config.data.name, None
+    if record.config.data.path is None and name.partition("@")[0] in REGISTRY.names():
+        described = REGISTRY.describe(name)
+    majority = described.majority if described else None
+    return math.nan if majority is None else 1.0 - majority
 
 
 def scores_at(record: Record, moment: str) -> dict[str, float | None]:

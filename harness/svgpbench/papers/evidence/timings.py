@@ -66,14 +66,17 @@ def load_timing(results: Path, timing: Timing) -> TimingEvidence:
 
 def _rounds(report: SpeedReport, timing: Timing, problem: str) -> Iterator[dict[str, Any]]:
     """Yield the undisturbed rounds of the methods with times of every step."""
-    cells: dict[str, list[TimedCell]] = {}
+    cells: dict[str, dict[str, TimedCell]] = {}
     for cell in report.cells:
         if cell.problem == problem and cell.step in timing.steps and not cell.untimed:
-            cells.setdefault(cell.title, []).append(cell)
-    for title, of_steps in cells.items():
-        if len(of_steps) < len(timing.steps):
+            cells.setdefault(cell.title, {})[cell.step] = cell
+    for title, by_step in cells.items():
+        if by_step.keys() != set(timing.steps):
             continue
-        for turn, rounds in enumerate(zip(*(cell.rounds for cell in of_steps), strict=False)):
+        of_steps = [
+            by_step[step].rounds for step in timing.steps
+        ]  # a step may be there several times
+        for turn, rounds in enumerate(zip(*of_steps, strict=False)):
             if all(r.clean for r in rounds):
                 seconds = sum(r.median_s for r in rounds)
                 yield {"problem": problem, "method": title, "round": turn, "seconds": seconds}
@@ -89,7 +92,7 @@ def command(paper: Paper, timing: Timing, results: Path) -> str:
     readers = [x for x in timings if x.record == timing.record]
     names = dict.fromkeys(name for reader in (*readers, timing) for name in reader.problems)
     problems = " ".join(f"--problem {name}" for name in names)
-    steps = " ".join(f"--step {step}" for step in timing.steps)
+    steps = " ".join(f"--step {step}" for step in dict.fromkeys(timing.steps))
     methods = " ".join(f"--method '{method}'" for method in timing.methods)
     timed = f"--backend jax {methods}" if methods else "--peers"
     return f"svgpbench speed {timed} {problems} {steps} --out {results / timing.record}"

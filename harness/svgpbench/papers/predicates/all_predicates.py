@@ -17,15 +17,22 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
 from svgpbench.papers.predicates.averages import Average, Leads, Spread
 from svgpbench.papers.predicates.computations import Differs, Exponent, Identity
-from svgpbench.papers.predicates.designs import Drives, EveryRun, Suffices
-from svgpbench.papers.predicates.predicate import AtTheEnd, Predicate, judge_cases
-from svgpbench.papers.predicates.rates import Band, Stands
+from svgpbench.papers.predicates.designs import Drives, EveryRun, MoreOften, Suffices
+from svgpbench.papers.predicates.predicate import AtTheEnd, Predicate, judge_cases, supports
+from svgpbench.papers.predicates.rates import Band, Sensitive, Stands, Tolerates
 from svgpbench.papers.predicates.times import AsLong, Gain, Ratio, Reaches
 from svgpbench.papers.predicates.traces import Converges, Drifts, Sooner, Within
-from svgpbench.stats.differences import TooFewError, sampled, units_of_width, would_decide
+from svgpbench.stats.differences import (
+    TooFewError,
+    non_inferiority_outcome,
+    sampled,
+    superiority_outcome,
+    units_of_width,
+    would_decide,
+)
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MEASURES, MeasureName
-from svgpbench.stats.pairs import OneDataSet, compare, data_sets, unconverged
+from svgpbench.stats.pairs import OneDataSet, column_of, compare, data_sets, over_sets
 from svgpbench.stats.ranks import average_ranks
 from svgpbench.stats.rules import RULES, Rules
 
@@ -54,7 +61,7 @@ class Ordering(AtTheEnd):
         return self.methods or tuple(name for pair in self.settings.values() for name in pair)
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        cases = data_sets(frame, self.metric)
+        cases = data_sets(frame, self.metric, self.smallest_effect)
         if self.settings:
             return judge_cases(
                 replace(effect, of=f"{setting}, {effect.of}" if len(cases) > 1 else setting)
@@ -69,23 +76,14 @@ class Ordering(AtTheEnd):
     def _pair(
         self, cases: Sequence[OneDataSet], first: str, second: str, rules: Rules
     ) -> list[Effect]:
-        effects = [
-            case.effect(first, second, rules, no_worse=self.at_least, converged=self.converged)
-            for case in cases
-        ]
+        judge = non_inferiority_outcome if self.at_least else superiority_outcome
+        effects = over_sets(cases, first, second, rules, judge)
         good = {Outcome.better, Outcome.no_worse} if self.at_least else {Outcome.better}
         suffix = f": {first} against {second}" if len(self.methods) > 2 else ""
         return [
-            replace(effect, of=f"{effect.of}{suffix}", held=_supports(effect.outcome, good))
+            replace(effect, of=f"{effect.of}{suffix}", held=supports(effect.outcome, good))
             for effect in effects
         ]
-
-
-def _supports(outcome: str, good: set[Outcome]) -> bool | None:
-    """Return True if an outcome is in `good`; None if it is undecided or not learned."""
-    if outcome in (Outcome.undecided, Outcome.not_learned):
-        return None
-    return outcome in good
 
 
 class Equality(AtTheEnd):
@@ -100,8 +98,10 @@ class Equality(AtTheEnd):
         return self.methods
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        comparisons = compare(frame, self.metric, *self.methods, rules, converged=self.converged)
-        effects = tuple(replace(x, held=_supports(x.outcome, {Outcome.equal})) for x in comparisons)
+        comparisons = compare(
+            frame, self.metric, *self.methods, rules, smallest=self.smallest_effect
+        )
+        effects = tuple(replace(x, held=supports(x.outcome, {Outcome.equal})) for x in comparisons)
         return Judgement(over_cases(effects, [x.held is False for x in effects]), effects)
 
 
@@ -125,12 +125,12 @@ class Monotone(Predicate):
         cells = frame[frame["method"] == self.method]
         values = sorted(cells[self.setting].unique())
         cells = cells.assign(method=cells[self.setting].map(str))
-        supports = {Outcome.better: True, Outcome.worse: False}
+        held = {Outcome.better: True, Outcome.worse: False}
         effects = tuple(
             replace(
                 effect,
                 of=f"{effect.of}, {low} to {high}",
-                held=supports.get(Outcome(effect.outcome)),
+                held=held.get(Outcome(effect.outcome)),
             )
             for low, high in pairwise(map(str, values))
             for effect in compare(
@@ -170,29 +170,31 @@ class Number(AtTheEnd):
         if failed := int(((cells["status"] != "ok") | cells[self.metric].isna()).sum()):
             effect = Effect(data, "", note=f"{failed} of {len(cells)} cells failed")
             return Judgement(Grade.open, (effect,))
-        values = cells.set_index(["split_seed", "fold", "seed"])[self.metric]
-        if self.converged and (why := unconverged(cells, (self.method,), rules)):
-            effect = Effect(data, "", float(values.mean()), note=why)
-            return Judgement(Grade.open, (effect,))
+        end = column_of(cells, self.metric, "end")
+        values = cells.set_index(["split_seed", "fold", "seed"])[end]
         overlap = float((cells["n_test"] / cells["n_train"]).mean())
         try:
             sample = sampled(values, overlap, measure.rows)
         except TooFewError as error:
             effect = Effect(data, "", float(values.mean()), note=str(error))
             return Judgement(Grade.open, (effect,))
-        low, high = sample.interval
+        margin = 0.0
+        if rules.drift:
+            change = cells[end] - cells[column_of(cells, self.metric, "before")]
+            margin = rules.drift * abs(float(change.mean()))
+        low, high = sample.interval[0] - margin, sample.interval[1] + margin
         region = measure.region_at(self.printed, float(cells["n_bound"].mean()))
         slack = self.spread + rules.threshold * region
         grade, outcome = Grade.fails, "not as printed"
         note = f"printed {self.printed:g}"
         if low - slack <= self.printed <= high + slack:
             grade, outcome = Grade.holds, "as printed"
-            if high - low > rules.threshold * self.gap:
+            if high - low > self.gap:
                 grade, outcome = Grade.open, "too wide"
-                units = units_of_width(sample, rules.threshold * self.gap)
+                units = units_of_width(sample, self.gap)
                 note = f"{note}; {would_decide(units, sample.unit)}"
-        supports = {Grade.holds: True, Grade.fails: False}.get(grade)
-        return Judgement(grade, (Effect(data, outcome, sample.mean, low, high, note, supports),))
+        held = {Grade.holds: True, Grade.fails: False}.get(grade)
+        return Judgement(grade, (Effect(data, outcome, sample.mean, low, high, note, held),))
 
 
 AnyPredicate: TypeAlias = Annotated[
@@ -205,12 +207,15 @@ AnyPredicate: TypeAlias = Annotated[
     | Reaches
     | Stands
     | Band
+    | Sensitive
+    | Tolerates
     | Number
     | Within
     | Sooner
     | Converges
     | Drifts
     | EveryRun
+    | MoreOften
     | Suffices
     | Drives
     | Average

@@ -7,7 +7,7 @@ over data sets and shows how much it depends on their choice. The units of `Spre
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
@@ -21,7 +21,7 @@ from svgpbench.papers.predicates.predicate import AtTheEnd, Predicate, judge_cas
 from svgpbench.stats.differences import TooFewError, interval_outcome, sampled
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MEASURES, MeasureName
-from svgpbench.stats.pairs import is_learned, unconverged
+from svgpbench.stats.pairs import NOT_TRACED, column_of, is_learned
 from svgpbench.stats.ranks import FEWEST, LEVEL, RESAMPLES
 from svgpbench.stats.rules import RULES, Rules
 
@@ -31,6 +31,9 @@ STATISTICS: Mapping[str, Callable[..., Any]] = {
     "median": np.median,
     "rank": np.mean,
 }
+TIE_DIGITS = 12
+"""Decimals to which means must agree to share a rank: sums in another order round otherwise."""
+
 SPREAD_REGION = 1.1
 """Ratio within which standard deviations over data sets count as equal."""
 
@@ -47,8 +50,12 @@ class OverSets(Predicate):
     def compared(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.method, *self.field)))
 
-    def bootstrap(self, frame: pd.DataFrame) -> tuple[pd.Series[float], pd.DataFrame, str]:
+    def bootstrap(
+        self, frame: pd.DataFrame, when: str = "end"
+    ) -> tuple[pd.Series[float], pd.DataFrame, str]:
         """Return the statistic of each method, its resamples [resamples, methods] and an error text.
+
+        `when` is "end", or "before" for a quarter of the run earlier.
 
         The text is empty unless data sets are too few or cells failed; both frames are empty then.
         """
@@ -56,13 +63,15 @@ class OverSets(Predicate):
         learned = plain.groupby("data")["data"].transform(
             lambda data: is_learned(plain.loc[data.index])
         )
-        means = _means(plain[learned.astype(bool)], self.metric, self.compared)
+        column = column_of(plain, self.metric, when)
+        means = _means(plain[learned.astype(bool)], column, self.compared)
         if len(means) < FEWEST:
             why = f"{len(means)} data sets where {FEWEST} make an interval"
             return pd.Series(dtype=float), pd.DataFrame(), why
         if self.statistic == "rank":
             better = MEASURES[self.metric].better
-            means = means.map(lambda x: loss(x, better)).rank(axis=1, na_option="bottom")
+            losses = means.map(lambda x: loss(x, better)).round(TIE_DIGITS)
+            means = losses.rank(axis=1, na_option="bottom")
         elif means.isna().any(axis=None):
             failed = ", ".join(means.columns[means.isna().any()])
             return pd.Series(dtype=float), pd.DataFrame(), f"failed cells of {failed}"
@@ -114,15 +123,24 @@ class Leads(OverSets, AtTheEnd):
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         values, resampled, why = self.bootstrap(frame)
-        if not why and self.converged:
-            why = _unconverged_in(frame, self.compared, rules)
+        before = pd.Series(dtype=float)
+        if rules.drift and not why:
+            before, _, why = self.bootstrap(frame, "before")
+            why = why and NOT_TRACED
         if why:
             return Judgement(Grade.open, (Effect(self.method, Outcome.undecided, note=why),))
         better = "lower" if self.statistic == "rank" else MEASURES[self.metric].better
         losses = values.map(lambda x: loss(x, better))
         resampled_losses = resampled.map(lambda x: loss(x, better))
+        changes = losses - before.map(lambda x: loss(x, better)) if rules.drift else losses * 0.0
         effects = tuple(
-            self._against(rival, values, losses, resampled_losses)
+            self._against(
+                rival,
+                values,
+                losses,
+                resampled_losses,
+                rules.drift * abs(float(changes[rival] - changes[self.method])),
+            )
             for rival in self.field
             if rival != self.method
         )
@@ -140,25 +158,15 @@ class Leads(OverSets, AtTheEnd):
         values: pd.Series[float],
         losses: pd.Series[float],
         resampled_losses: pd.DataFrame,  # [resamples, methods]; their mean is not the statistic
+        margin: float,
     ) -> Effect:
         low, high = _interval(resampled_losses[rival] - resampled_losses[self.method])
+        low, high = low - margin, high + margin
         note = f"{self.statistic} {values[self.method]:.3g} against {values[rival]:.3g}"
         gain = float(losses[rival] - losses[self.method])
         outcome = interval_outcome(low, high, 0.0)
         supports = {Outcome.better: True, Outcome.worse: False}.get(outcome)
         return Effect(f"against {rival}", outcome, gain, low, high, note, supports)
-
-
-def _unconverged_in(frame: pd.DataFrame, methods: Sequence[str], rules: Rules) -> str:
-    """Return the number of data sets with unconverged runs and the first reason; empty if there are none."""
-    reasons = [
-        reason
-        for _, cells in frame.groupby("data", sort=False)
-        if (reason := unconverged(cells, methods, rules))
-    ]
-    if not reasons:
-        return ""
-    return f"not converged on {len(reasons)} of {frame['data'].nunique()} data sets: {reasons[0]}"
 
 
 class Spread(AtTheEnd):
@@ -185,11 +193,12 @@ class Spread(AtTheEnd):
         subject = f"against {rival}"
         if failed := int(((pair["status"] != "ok") | pair[self.metric].isna()).sum()):
             return Effect(subject, Outcome.undecided, note=f"{failed} of {len(pair)} cells failed")
-        if self.converged and (why := _unconverged_in(pair, (self.methods[0], rival), rules)):
-            return Effect(subject, Outcome.undecided, note=why)
-        keys = ["method", "split_seed", "fold", "seed"]
-        deviations = pair.groupby(keys)[self.metric].std(ddof=1).unstack("method")
-        ratios = (deviations[rival] / deviations[self.methods[0]]).map(math.log)
+        ratios = self._log_ratios(pair, rival, "end")
+        margin = 0.0
+        if rules.drift:
+            margin = rules.drift * abs(
+                float((ratios - self._log_ratios(pair, rival, "before")).mean())
+            )
         overlap = float((pair["n_test"] / pair["n_train"]).mean())
         try:
             sample = sampled(ratios, overlap, MEASURES[self.metric].rows)
@@ -197,12 +206,19 @@ class Spread(AtTheEnd):
             return Effect(
                 subject, Outcome.undecided, math.exp(float(ratios.mean())), note=str(error)
             )
-        low, high = sample.interval
+        low, high = sample.interval[0] - margin, sample.interval[1] + margin
         outcome = interval_outcome(low, high, rules.threshold * math.log(SPREAD_REGION))
         supports = None if outcome == Outcome.undecided else outcome == Outcome.better
         mean, least, most = (math.exp(x) for x in (sample.mean, low, high))
         note = "ratio of standard deviations over data sets"
         return Effect(subject, outcome, mean, least, most, note, supports)
+
+    def _log_ratios(self, pair: pd.DataFrame, rival: str, when: str) -> pd.Series[float]:
+        """Return the log ratio of standard deviations over data sets of each run."""
+        column = column_of(pair, self.metric, when)
+        keys = ["method", "split_seed", "fold", "seed"]
+        deviations = pair.groupby(keys)[column].std(ddof=1).unstack("method")
+        return (deviations[rival] / deviations[self.methods[0]]).map(math.log)
 
 
 def _means(plain: pd.DataFrame, metric: str, methods: tuple[str, ...]) -> pd.DataFrame:

@@ -7,6 +7,7 @@ where the difference lies against its region in every run.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -14,20 +15,35 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from pydantic import Field, model_validator
-from scipy.special import stdtrit
+from scipy.special import betaincinv, stdtrit
 
+from svgpbench.metrics import loss
 from svgpbench.papers.grades import Grade, Judgement, over_cases
-from svgpbench.papers.predicates.predicate import AtTheEnd, judge_cases
+from svgpbench.papers.predicates.predicate import AtTheEnd, Predicate, judge_cases, supports
 from svgpbench.papers.predicates.times import REGION
 from svgpbench.papers.predicates.traces import RUN, AtTolerances, convergence_times
-from svgpbench.stats.differences import LEVEL
+from svgpbench.stats.differences import (
+    LEVEL,
+    Judge,
+    interval_outcome,
+    non_inferiority_outcome,
+    superiority_outcome,
+)
 from svgpbench.stats.effects import Effect, Outcome
-from svgpbench.stats.measures import MeasureName
+from svgpbench.stats.measures import MEASURES, MeasureName
 from svgpbench.stats.pairs import OneDataSet, compare
 from svgpbench.stats.rules import RULES, Rules
 
 Floats = npt.NDArray[np.float64]
 DRIVES, LEAVES = "drives", "leaves alone"
+QUESTIONS: Mapping[str, Judge] = {
+    "better": superiority_outcome,
+    "equal": interval_outcome,
+    "worse": interval_outcome,
+    "no worse": non_inferiority_outcome,
+}
+"""For each `wanted`: the question that a comparison answers."""
+
 DECIDING_OUTCOMES = {
     "better": ({Outcome.better}, {Outcome.worse}),
     "equal": ({Outcome.equal}, {Outcome.better, Outcome.worse}),
@@ -50,18 +66,53 @@ class EveryRun(AtTheEnd):
         return self.methods
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        no_worse = self.wanted == "no worse"
         comparisons = compare(
-            frame, self.metric, *self.methods, rules,
-            no_worse=no_worse, converged=self.converged, every_run=True,
+            frame, self.metric, *self.methods, rules, QUESTIONS[self.wanted],
+            smallest=self.smallest_effect, every_run=True,
         )  # fmt: skip
         good, refuting = DECIDING_OUTCOMES[self.wanted]
-        effects = tuple(
-            replace(x, held=None if x.outcome == Outcome.undecided else x.outcome in good)
-            for x in comparisons
-        )
+        effects = tuple(replace(x, held=supports(x.outcome, good)) for x in comparisons)
         worst = [effect.outcome in refuting for effect in effects]
         return Judgement(over_cases(effects, worst), effects)
+
+
+class MoreOften(Predicate):
+    """A direction without a size: of the runs in which two methods differ, the first is more often better.
+
+    The share of these runs has an exact 95 % interval of the binomial distribution. The part is `direction
+    only` if it lies above one half, fails if it lies below, and is open otherwise.
+    """
+
+    predicate: Literal["more-often"]
+    metric: MeasureName
+    methods: tuple[str, str]
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return self.methods
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        plain = frame[(frame["perturbation"] == 0) & (frame["status"] == "ok")]
+        better = MEASURES[self.metric].better
+        losses = plain[self.metric].map(lambda value: loss(value, better))
+        wide = losses.set_axis(pd.MultiIndex.from_frame(plain[[*RUN, "method"]])).unstack("method")
+        gains = (wide[self.methods[1]] - wide[self.methods[0]]).dropna()
+        won, lost = int((gains > 0).sum()), int((gains < 0).sum())
+        if not won + lost:
+            effect = Effect("all runs", Outcome.undecided, note="no two runs differ")
+            return Judgement(Grade.open, (effect,))
+        tail = (1 - LEVEL) / 2
+        low = float(betaincinv(won, lost + 1, tail)) if won else 0.0
+        high = float(betaincinv(won + 1, lost, 1 - tail)) if lost else 1.0
+        grade, outcome = Grade.open, Outcome.undecided
+        if low > 0.5:
+            grade, outcome = Grade.direction, Outcome.better
+        elif high < 0.5:
+            grade, outcome = Grade.fails, Outcome.worse
+        note = f"better in {won} runs, worse in {lost}, the same in {len(gains) - won - lost}"
+        held = {Grade.direction: True, Grade.fails: False}.get(grade)
+        effect = Effect("all runs", outcome, won / (won + lost), low, high, note, held)
+        return Judgement(grade, (effect,))
 
 
 class Suffices(AtTheEnd):
@@ -86,9 +137,9 @@ class Suffices(AtTheEnd):
         )
 
     def _on_data_set(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
-        case = OneDataSet(data, cells, self.metric)
+        case = OneDataSet(data, cells, self.metric, self.smallest_effect)
         rungs = {
-            rung: case.effect(*pair, rules, no_worse=True, converged=self.converged)
+            rung: case.effect(*pair, rules, non_inferiority_outcome)
             for rung, pair in self.ladder.items()
         }
         *_, last = rungs.values()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated
 
 import pandas as pd
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 
 from svgpbench.config import Strict
 from svgpbench.papers.grades import Judgement, over_cases
-from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.effects import NOT_VOTING, Effect, Outcome
 from svgpbench.stats.rules import RULES, Rules
 
 
@@ -45,18 +45,34 @@ class Predicate(Strict, ABC):
 
 
 class AtTheEnd(Predicate):
-    """A part about the results of methods at the end of a run.
+    """A part about the results of methods after an equal number of steps.
 
-    With `budget` "converged", the part is undecided if a bound moves beyond its region in the last quarter
-    of the runs. With "equal", the claim is about the printed number of steps at the printed rates.
+    `printed_effect` is the difference that the paper prints. `smallest_effect` is the smallest one that
+    matters for the claim, in place of the region of the measure. Both are in the unit that data sets share:
+    a share of the second method's value for a measure whose region is one, nats per datum for a bound,
+    else the measure's own.
     """
 
-    budget: Literal["converged", "equal"] = "converged"
+    printed_effect: float | None = None
+    smallest_effect: PositiveFloat | None = None
 
-    @property
-    def converged(self) -> bool:
-        """True if runs must have converged."""
-        return self.budget == "converged"
+    @model_validator(mode="after")
+    def _could_see_what_is_printed(self) -> AtTheEnd:
+        if self.smallest_effect is None:
+            return self
+        if self.printed_effect is None or self.smallest_effect >= abs(self.printed_effect):
+            raise ValueError(
+                "a smallest effect lies below the printed one; give printed_effect, and a smaller "
+                "smallest_effect"
+            )
+        return self
+
+
+def supports(outcome: str, good: set[Outcome]) -> bool | None:
+    """Return True if an outcome is in `good`; None if it is undecided or does not count."""
+    if outcome == Outcome.undecided or outcome in NOT_VOTING:
+        return None
+    return outcome in good
 
 
 def judge_cases(effects: Iterable[Effect]) -> Judgement:

@@ -11,11 +11,13 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import pandas as pd
+from pydantic import PositiveFloat
 
 from svgpbench.metrics import loss
 from svgpbench.papers.grades import Judgement
-from svgpbench.papers.predicates.predicate import Predicate, judge_cases
-from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.papers.predicates.predicate import Predicate, judge_cases, supports
+from svgpbench.stats.differences import REPLICATE, superiority_outcome
+from svgpbench.stats.effects import Effect, Outcome, in_regions
 from svgpbench.stats.measures import MEASURES, MeasureName
 from svgpbench.stats.rules import RULES, Rules
 
@@ -24,19 +26,23 @@ SEEDS = 3
 
 
 class Bracket(NamedTuple):
-    """A limit in decades between `low` and `high`; `words` has the rates that were observed."""
+    """A limit in decades from `low` to `high`; `words` has the rates that were observed.
+
+    `open` tells that the limit lies below `high`, which is then the distance of two rates that do not work.
+    """
 
     low: float
     high: float
     words: str
+    open: bool = False
 
     def against(self, rival: Bracket, subject: str, *, equal: bool, note: str = "") -> Effect:
-        """Return the difference from `rival`, decided if the brackets do not overlap or `equal` is set."""
+        """Return the difference from `rival`, decided if the brackets share no limit or `equal` is set."""
         outcome = Outcome.equal if equal else Outcome.undecided
         low, high = self.low - rival.high, self.high - rival.low
-        if low > 0:
+        if low > 0 or (low == 0 and rival.open):
             outcome = Outcome.better
-        elif high < 0:
+        elif high < 0 or (high == 0 and self.open):
             outcome = Outcome.worse
         words = f"{self.words} against {rival.words}"
         note = f"{words}; {note}" if note else words
@@ -75,6 +81,49 @@ class Stands(Predicate):
         note = "" if exact else f"fewer than {SEEDS} seeds at one of them"
         equal = exact and first.high == second.high
         return first.against(second, problem, equal=equal, note=note)
+
+
+class Tolerates(Predicate):
+    """A larger rate that works: the first method's largest is larger than the second's, over data sets.
+
+    A run works if it ends, and its bound is at most `share` of the way from its first bound to the best of
+    the method's runs at any rate, with the same seed and split, below that best. The brackets are those of
+    `Stands`.
+    """
+
+    predicate: Literal["tolerates"]
+    metric: Literal["elbo"]
+    rate: Literal["e_rate", "m_rate"]  # column of the frame
+    first: tuple[str, ...]  # labels, one per rate
+    second: tuple[str, ...]
+    share: PositiveFloat = 0.1
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return (*self.first, *self.second)
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        plain = frame[frame["perturbation"] == 0]
+        return judge_cases(
+            self._on_data_set(str(data), cells, rules)
+            for data, cells in plain.groupby("data", sort=False)
+        )
+
+    def _on_data_set(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
+        walks = [self._walks(cells, labels, rules) for labels in (self.first, self.second)]
+        rates = sorted({rate for x in walks for rate in x["rate"].unique()})
+        first, second = (_largest(x, rates) for x in walks)
+        exact = all(bracket.low == bracket.high for bracket in (first, second))
+        return first.against(second, data, equal=exact and first.high == second.high)
+
+    def _walks(self, cells: pd.DataFrame, labels: tuple[str, ...], rules: Rules) -> pd.DataFrame:
+        """Return the rate and seed of each run, and whether it works."""
+        own = cells[cells["method"].isin(labels)]
+        bound = own[self.metric].where(own["status"] == "ok")
+        start = own["bound_trace"].map(lambda trace: trace.start)
+        best = bound.groupby([own[key] for key in REPLICATE]).transform("max")
+        lived = bound >= best - rules.threshold * self.share * (best - start)
+        return pd.DataFrame({"rate": own[self.rate], "seed": own["seed"], "lived": lived})
 
 
 def _largest(walks: pd.DataFrame, rates: list[float]) -> Bracket:
@@ -129,6 +178,54 @@ class Band(Predicate):
         return first.against(second, data, equal=first == second and first.low > 0)
 
 
+class Sensitive(Predicate):
+    """A larger sensitivity to the rate: over the same rates a measure ranges more widely, in every run.
+
+    The range of a run is its worst value less its best over all rates. At least `SEEDS` seeds are needed.
+    The frame has `e_rate` in addition to the usual columns.
+    """
+
+    predicate: Literal["sensitive"]
+    metric: MeasureName
+    more: tuple[str, ...]  # labels, one per rate
+    less: tuple[str, ...]
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return (*self.more, *self.less)
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        plain = frame[frame["perturbation"] == 0]
+        return judge_cases(
+            self._on_data_set(str(data), cells, rules)
+            for data, cells in plain.groupby("data", sort=False)
+        )
+
+    def _on_data_set(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
+        if (seeds := cells["seed"].nunique()) < SEEDS:
+            note = f"{seeds} seed{'s' * (seeds > 1)} where {SEEDS} decide"
+            return Effect(data, Outcome.undecided, note=note)
+        more, less = (self._ranges(cells, labels) for labels in (self.more, self.less))
+        differences = more - less
+        measure = MEASURES[self.metric]
+        rows = float(cells["n_bound"].mean())
+        region = rules.threshold * measure.region_at(float(less.mean()), rows)
+        low, high = float(differences.min()), float(differences.max())
+        outcome = superiority_outcome(low, high, region)
+        held = supports(outcome, {Outcome.better})
+        middle = float(differences.median())
+        note, common = "median, least, most of the runs", in_regions(middle, low, high, region)
+        return Effect(data, outcome, middle, low, high, note, held, common)
+
+    def _ranges(self, cells: pd.DataFrame, labels: tuple[str, ...]) -> pd.Series[float]:
+        """Return the range of the measure over the rates, for each run; infinite if a rate failed."""
+        own = cells[cells["method"].isin(labels)]
+        values = own[self.metric].where(own["status"] == "ok")
+        groups = values.groupby([own[key] for key in REPLICATE])
+        ranges = groups.max() - groups.min()
+        return ranges.where(groups.count() == groups.size(), math.inf)
+
+
 def _band(cells: pd.DataFrame, name: str, rules: Rules) -> Bracket:
     """Return the bracket of the width of the widest run of neighbouring rates that work."""
     measure = MEASURES[name]
@@ -147,9 +244,9 @@ def _band(cells: pd.DataFrame, name: str, rules: Rules) -> Bracket:
     ends = [index for index in working if index + 1 not in working]
     if not working:
         gaps = [math.log10(b / a) for a, b in pairwise(rates[1:-1])]
-        return Bracket(0.0, max(gaps), "no rate")
+        return Bracket(0.0, max(gaps), "no rate", open=True)
     runs = zip(starts, ends, strict=True)
     first, last = max(runs, key=lambda run: rates[run[1]] / rates[run[0]])
     low = math.log10(rates[last] / rates[first])
     high = math.log10(rates[last + 1] / rates[first - 1]) if first > 1 else math.inf
-    return Bracket(low, high, f"{rates[first]:g} to {rates[last]:g}")
+    return Bracket(low, high, f"{rates[first]:g} to {rates[last]:g}", open=True)

@@ -18,7 +18,7 @@ from pydantic import PositiveFloat
 from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
 from svgpbench.papers.predicates.predicate import Predicate, judge_cases
 from svgpbench.stats.differences import interval_outcome
-from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.effects import Effect, Outcome, in_regions
 from svgpbench.stats.measures import MEASURES
 from svgpbench.stats.rules import RULES, Rules
 
@@ -50,7 +50,9 @@ class Quartiles(NamedTuple):
 
     def effect(self, subject: str, outcome: str, note: str, supports: bool | None) -> Effect:
         """Return the ratio as an effect of the ledger."""
-        return Effect(subject, outcome, self.median, self.low, self.high, note, supports)
+        middle, low, high = (math.log(x) for x in (self.median, self.low, self.high))
+        common = in_regions(middle, low, high, math.log(REGION))
+        return Effect(subject, outcome, self.median, self.low, self.high, note, supports, common)
 
 
 class OfTimes(Predicate):
@@ -101,10 +103,10 @@ class Ratio(OfTimes):
         if isinstance(ratio, str):
             return Grade.open, Effect(problem, "", note=ratio)
         grade = Grade.direction
-        large = self.at_most is not None and ratio.high > self.at_most / rules.threshold
-        if ratio.low >= self.at_least * rules.threshold and not large:
+        large = self.at_most is not None and ratio.high > self.at_most**rules.threshold
+        if ratio.low >= self.at_least**rules.threshold and not large:
             grade = Grade.holds
-        elif ratio.low <= self.refuted_at:
+        elif ratio.low <= self.refuted_at**rules.threshold:
             grade = Grade.fails
         supports = {Grade.holds: True, Grade.fails: False}.get(grade)
         return grade, ratio.effect(problem, "", "median, quartiles", supports)
@@ -195,7 +197,9 @@ class Reaches(Predicate):
         outcome = interval_outcome(_log(low), _log(high), region)
         supports = None if outcome == Outcome.undecided else outcome == Outcome.better
         note = f"median, least and most of {len(ratios)} seeds"
-        return Effect(problem, outcome, median(ratios), low, high, note, supports)
+        middle = median(ratios)
+        common = in_regions(_log(middle), _log(low), _log(high), math.log(REGION))
+        return Effect(problem, outcome, middle, low, high, note, supports, common)
 
     def _ratio(self, first: pd.DataFrame, second: pd.DataFrame, rules: Rules) -> float:
         """Return the seconds to the quality, second method over first; 0 if the first never reaches it."""

@@ -18,10 +18,16 @@ import pandas as pd
 from pydantic import PositiveFloat
 
 from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
-from svgpbench.papers.predicates.predicate import Predicate
+from svgpbench.papers.predicates.predicate import Predicate, supports
 from svgpbench.stats.convergence import BoundTrace
-from svgpbench.stats.differences import REPLICATE
-from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.differences import (
+    REPLICATE,
+    TooFewError,
+    interval_outcome,
+    sampled,
+    superiority_outcome,
+)
+from svgpbench.stats.effects import Effect, Outcome, in_regions
 from svgpbench.stats.measures import ColumnName
 from svgpbench.stats.rules import RULES, Rules
 
@@ -29,6 +35,9 @@ INSIDE, SOME, OUTSIDE = "inside", "some inside", "outside"
 TURNS = "turns with the tolerance"
 RUN = ["data", *REPLICATE]
 """Columns that identify a run of each method."""
+
+BUDGET = " budget"
+"""Suffix of the columns with the last iteration of runs."""
 
 REGION = 1.1
 """Ratio within which convergence times count as equal."""
@@ -70,10 +79,10 @@ def _judge_range(
         inside = values.between(at_least, at_most)
         outcome = INSIDE if inside.all() else SOME if inside.any() else OUTSIDE
         note = f"{int(inside.sum())} of {len(values)} runs; median, least, most"
-        supports = {INSIDE: True, OUTSIDE: False}.get(outcome)
+        held = {INSIDE: True, OUTSIDE: False}.get(outcome)
         middle = float(np.quantile(values, 0.5, method="lower"))  # an infinite time has no mean
         least, most = float(values.min()), float(values.max())
-        effects.append(Effect(str(data), outcome, middle, least, most, note, supports))
+        effects.append(Effect(str(data), outcome, middle, least, most, note, held))
     outcomes = {effect.outcome for effect in effects}
     grade = Grade.holds if outcomes == {INSIDE} else Grade.fails
     if not outcomes or Outcome.undecided in outcomes:
@@ -149,16 +158,19 @@ class Converges(AtTolerances):
 
 
 class Sooner(AtTolerances):
-    """Sooner convergence: T of the second method over T of the first exceeds `ratio` in every run.
+    """Sooner convergence: T of the second method over T of the first exceeds `ratio`.
 
-    T is the convergence time in iterations. The part is `direction only` if it would hold with `REGION`
-    instead of a larger `ratio`. With `faster = false`, the two must be within the ratio of each other.
+    T is the convergence time in iterations. The 95 % interval of the mean log ratio over starts decides;
+    with fewer than five starts, or with `every_run`, every run must agree. The part is `direction only` if
+    it would hold with `REGION` instead of a larger `ratio`. With `faster = false`, the two must be within
+    the ratio of each other.
     """
 
     predicate: Literal["sooner"]
     methods: tuple[str, str]
     ratio: PositiveFloat = REGION
     faster: bool = True
+    every_run: bool = False
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -166,6 +178,7 @@ class Sooner(AtTolerances):
 
     def judge_at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
         times = convergence_times(frame, self.methods, tolerance, rules)
+        times = times.join(_budgets(frame, self.methods).add_suffix(BUDGET))
         claimed = self._graded(times, self.ratio**rules.threshold)
         if claimed is None or claimed.grade == Grade.holds or not self.faster:
             return claimed
@@ -188,25 +201,62 @@ class Sooner(AtTolerances):
 
     def _on_data_set(self, data: str, times: pd.DataFrame, ratio: float) -> Effect | None:
         """Compare the two methods; None if both methods are censored in every run."""
-        if failed := int(times.isna().any(axis=1).sum()):
+        both = times[list(self.methods)]
+        if failed := int(both.isna().any(axis=1).sum()):
             note = f"{failed} of {len(times)} pairs have a cell that failed"
             return Effect(data, Outcome.undecided, note=note)
-        times = times.loc[~np.isinf(times.to_numpy()).all(axis=1)]
+        times = times.loc[~np.isinf(both.to_numpy()).all(axis=1)]
         if times.empty:
             return None
-        ratios = times[self.methods[1]] / times[self.methods[0]]
-        low, high = float(ratios.min()), float(ratios.max())
-        outcome = Outcome.undecided
-        if low > ratio:
-            outcome = Outcome.better
-        elif high < 1 / ratio:
-            outcome = Outcome.worse
-        elif low >= 1 / ratio and high <= ratio:
-            outcome = Outcome.equal
-        expected = Outcome.better if self.faster else Outcome.equal
-        supports = None if outcome == Outcome.undecided else outcome == expected
+        first, second = (times[name] for name in self.methods)
+        middle, low, high = self._ratio_and_ends(times)
+        judge = superiority_outcome if self.faster else interval_outcome
+        outcome = judge(_log(low), _log(high), math.log(ratio))
+        good = {Outcome.better} if self.faster else {Outcome.equal}
+        counts = f"sooner in {int((second > first).sum())} of {len(times)} runs"
+        note = f"{counts}, later in {int((second < first).sum())}"
+        common = in_regions(_log(middle), _log(low), _log(high), math.log(REGION))
+        held = supports(outcome, good)
+        return Effect(data, outcome, middle, low, high, note, held, common)
+
+    def _ratio_and_ends(self, times: pd.DataFrame) -> tuple[float, float, float]:
+        """Return the mean ratio with its interval over starts, or the median, least and largest ratio.
+
+        In a mean, T of a run that has not converged is its budget, which moves the ratio towards 1.
+        """
+        first, second = self.methods
+        if not self.every_run:
+            logs = self._log_time(times, second) - self._log_time(times, first)
+            try:
+                sample = sampled(logs, 0.0, "training")
+            except TooFewError:
+                pass
+            else:
+                low, high = (math.exp(x) for x in sample.interval)
+                return math.exp(sample.mean), low, high
+        ratios = times[second] / times[first]
         middle = float(np.quantile(ratios, 0.5, method="lower"))
-        return Effect(data, outcome, middle, low, high, "median, least, most", supports)
+        return middle, float(ratios.min()), float(ratios.max())
+
+    @staticmethod
+    def _log_time(times: pd.DataFrame, method: str) -> pd.Series[float]:
+        """Return the logarithm of each run's T, or of its budget if it has not converged."""
+        capped = times[[method, f"{method}{BUDGET}"]].min(axis="columns")
+        return capped.map(math.log).droplevel("data")
+
+
+def _log(ratio: float) -> float:
+    return math.log(ratio) if ratio else -math.inf
+
+
+def _budgets(frame: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """Return the last evaluated iteration of each run [runs, methods]; NaN if it has none."""
+    cells = frame[frame["method"].isin(methods)]
+    last = [
+        trace.iterations[-1] if len(trace.iterations) else math.nan
+        for trace in cells["bound_trace"]
+    ]
+    return cells.assign(last=last).set_index([*RUN, "method"])["last"].unstack("method")
 
 
 class Drifts(AtTolerances):
@@ -255,7 +305,8 @@ def convergence_times(
     keys = sorted(runs, key=lambda key: (order[key[0]], key[1:]))
     times = []
     for key in keys:
-        starts = [trace.start for trace, _ in runs[key].values() if len(trace.bound)]
+        firsts = (trace.start for trace, _ in runs[key].values())
+        starts = [start for start in firsts if not math.isnan(start)]
         start = (min if rules.lower_start else max)(starts, default=0.0)
         times.append(
             {
