@@ -70,10 +70,10 @@ PAGE = {name: fields(text) for name, text in SECTION.findall((DOCS / "json.md").
 
 def fits(value: Any, types: str) -> bool:
     """Return True if a value has one of the types."""
-    if types.endswith("[]"):
-        return isinstance(value, list) and all(fits(x, types[:-2]) for x in value)
     if value is None:
         return types.endswith("?")
+    if (listed := types.removesuffix("?")).endswith("[]"):
+        return isinstance(value, list) and all(fits(x, listed[:-2]) for x in value)
     kinds = types.removesuffix("?").split(" or ")
     return any(
         isinstance(value, KINDS[x]) and isinstance(value, bool) == (x == "flag") for x in kinds

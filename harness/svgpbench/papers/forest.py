@@ -141,7 +141,7 @@ def draw(rows: Sequence[ForestRow], path: Path) -> tuple[int, int]:
             axes.plot([], [], "o", color=COLOURS[grade], ms=3.4, label=word)
         axes.legend(loc="lower center", bbox_to_anchor=(0.3, 1.0), ncols=4, frameon=False, fontsize=6.5,
                     handletextpad=0.1, columnspacing=0.8)  # fmt: skip
-        figure.savefig(path, dpi=200)
+        figure.savefig(path, dpi=130)
         width, height = figure.get_size_inches()
     return round(100 * width), round(100 * height)
 
