@@ -107,8 +107,7 @@ def test_a_record_of_another_version_is_marked_and_not_run(
 
 def test_what_cannot_be_verified_is_one_line(cli: Cli, results: Path, tmp_path: Path) -> None:
     assert cli("verify", "--results", "nowhere").err == (
-        "error: --results nowhere: there is no such folder; name one with records, such as the "
-        "`results` of a clone\n"
+        "error: --results nowhere: there is no such folder; name one with records\n"
     )
     (tmp_path / "empty").mkdir()
     assert cli("verify", "--results", "empty").err == "error: no records in empty\n"

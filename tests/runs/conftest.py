@@ -8,7 +8,7 @@ import pytest
 
 from svgpbench.config import CellConfig
 from svgpbench.results.records import Record
-from svgpbench.runs import core_locks
+from svgpbench.runs import core_locks, pool
 from svgpbench.runs.events import Summary
 from svgpbench.runs.pool import run_cells
 
@@ -27,8 +27,9 @@ def no_other_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., Summary]:
-    """`run_cells` with the fake cells, one job, into a temporary folder."""
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Summary]:
+    """`run_cells` with the fake cells, which need no device, one job, into a temporary folder."""
+    monkeypatch.setattr(pool, "refuse_absent_devices", lambda backends: None)
 
     def call(*cells: CellConfig, **options: object) -> Summary:
         settings = {"results": tmp_path / "results", "jobs": 1, "target": "fake_cells"} | options

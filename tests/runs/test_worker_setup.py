@@ -14,7 +14,7 @@ from fake_cells import make_config
 from svgpbench import environment
 from svgpbench.environment import describe
 from svgpbench.results.records import Record
-from svgpbench.runs import pool, worker_setup
+from svgpbench.runs import worker_setup
 from svgpbench.runs.worker_setup import peak_memory_bytes, pin, worker_environment
 
 THREAD_VARIABLES = {
@@ -199,10 +199,8 @@ def test_without_a_process_file_the_peak_is_getrusage_s(
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_a_worker_is_set_up_for_the_device_of_its_cells(
-    run_one: Callable[..., Record], device: str, monkeypatch: pytest.MonkeyPatch
+    run_one: Callable[..., Record], device: str
 ) -> None:
-    # a worker is told of a GPU in the same way where there is none
-    monkeypatch.setattr(pool, "refuse_absent_devices", lambda backends: None)
     told = run_one(make_config("tell_environment", backend={"name": "numpy", "device": device}))
     assert told.data["JAX_PLATFORMS"] == device
     assert (told.data["CUDA_VISIBLE_DEVICES"] == "") == (device == "cpu")

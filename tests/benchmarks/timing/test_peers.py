@@ -117,7 +117,10 @@ def test_every_peer_is_a_plugin_that_can_be_loaded() -> None:
         assert any(r.startswith(f"{peer.distribution}==") for r in peer.requirements)
 
 
-ONLY_NUMPY = "svgpbench.errors", "svgpbench.libraries.", "svgpbench.benchmarks.stability.walk"
+ONLY_NUMPY = (
+    *("svgpbench.errors", "svgpbench.libraries.", "svgpbench.benchmarks.stability.walk"),
+    "svgpbench.runs.parent_process",  # the standard library alone
+)
 
 
 def test_peer_scripts_import_of_this_project_what_needs_numpy_alone() -> None:
