@@ -210,7 +210,7 @@ def test_a_sample_is_of_records_that_can_run_here(results: Path) -> None:
 
 
 def test_a_cell_that_failed_by_its_numbers_is_verified_too(cli: Cli, tmp_path: Path) -> None:
-    singular = ("lengthscale = 1.0", "lengthscale = 1e6")
+    singular = ("lengthscale = 1.0", "lengthscale = 1e9")
     write_own(tmp_path, ('backends = ["numpy"]', 'backends = ["numpy"]\njitter = 0.0'), singular)
     assert cli("run", "mine.toml", "--results", "r").code == 1
     assert {record.status for record in records_in(tmp_path / "r", "mine").records} == {"not_pd"}

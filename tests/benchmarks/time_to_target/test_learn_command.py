@@ -109,7 +109,9 @@ def test_a_comparison_is_run_recorded_resumed_and_shown_again(
     assert shown[0] == 0 and "t-svgp" in shown[1] and len(again) == 1
     assert "after 1e+07 s of training, threads: 1" in shown[1]
     code, out, err = learn("--library", OURS, "--threads", "2")
-    assert (code, out, err.count("\n")) == (2, "", 1) and len(again) == 1
+    # one line on the run that was killed while it was written, and one on what is wrong
+    assert (code, out, err.count("\n")) == (2, "", 2) and len(again) == 1
+    assert "svgpbench.jsonl: 1 damaged" in err
     assert (
         "has runs of this plan made with --threads 1, not 2; give --threads 1, or another --results"
         in err
