@@ -6,6 +6,7 @@ Rates are tried on a grid and must work for every seed. A limit is therefore kno
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections import Counter
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -83,7 +84,31 @@ class Stands(Predicate):
         return first.against(second, problem, equal=equal, note=note)
 
 
-class Tolerates(Predicate):
+class OverRates(Predicate):
+    """A part about how two methods depend on their rate, with a case for each data set.
+
+    At least `SEEDS` seeds are needed. The frame has `e_rate` and `m_rate` in addition to the usual columns.
+    """
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        plain = frame[frame["perturbation"] == 0]
+        return judge_cases(
+            self._with_enough_seeds(str(data), cells, rules)
+            for data, cells in plain.groupby("data", sort=False)
+        )
+
+    def _with_enough_seeds(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
+        if (seeds := cells["seed"].nunique()) < SEEDS:
+            note = f"{seeds} seed{'s' * (seeds > 1)} where {SEEDS} decide"
+            return Effect(data, Outcome.undecided, note=note)
+        return self._on_data_set(data, cells, rules)
+
+    @abstractmethod
+    def _on_data_set(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
+        """Compare the methods on one data set."""
+
+
+class Tolerates(OverRates):
     """A larger rate that works: the first method's largest is larger than the second's, over data sets.
 
     A run works if it ends, and its bound is at most `share` of the way from its first bound to the best of
@@ -101,13 +126,6 @@ class Tolerates(Predicate):
     @property
     def compared(self) -> tuple[str, ...]:
         return (*self.first, *self.second)
-
-    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        plain = frame[frame["perturbation"] == 0]
-        return judge_cases(
-            self._on_data_set(str(data), cells, rules)
-            for data, cells in plain.groupby("data", sort=False)
-        )
 
     def _on_data_set(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
         walks = [self._walks(cells, labels, rules) for labels in (self.first, self.second)]
@@ -143,12 +161,11 @@ def _decades(rates: list[float]) -> float:
     return math.log10(rates[-1]) if rates else -math.inf
 
 
-class Band(Predicate):
+class Band(OverRates):
     """A wider band of rates that work for one method than for another, over data sets.
 
     A rate works if the measure is within its region of the method's best over all rates, in every split and
-    seed. At least `SEEDS` seeds are needed. A band ends between a rate that works and a neighbour that does
-    not. The frame has `e_rate` in addition to the usual columns.
+    seed. A band ends between a rate that works and a neighbour that does not.
     """
 
     predicate: Literal["band"]
@@ -160,17 +177,7 @@ class Band(Predicate):
     def compared(self) -> tuple[str, ...]:
         return (*self.wider, *self.narrower)
 
-    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        plain = frame[frame["perturbation"] == 0]
-        return judge_cases(
-            self._on_data_set(str(data), cells, rules)
-            for data, cells in plain.groupby("data", sort=False)
-        )
-
     def _on_data_set(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
-        if (seeds := cells["seed"].nunique()) < SEEDS:
-            note = f"{seeds} seed{'s' * (seeds > 1)} where {SEEDS} decide"
-            return Effect(data, Outcome.undecided, note=note)
         first, second = (
             _band(cells[cells["method"].isin(labels)], self.metric, rules)
             for labels in (self.wider, self.narrower)
@@ -178,11 +185,10 @@ class Band(Predicate):
         return first.against(second, data, equal=first == second and first.low > 0)
 
 
-class Sensitive(Predicate):
+class Sensitive(OverRates):
     """A larger sensitivity to the rate: over the same rates a measure ranges more widely, in every run.
 
-    The range of a run is its worst value less its best over all rates. At least `SEEDS` seeds are needed.
-    The frame has `e_rate` in addition to the usual columns.
+    The range of a run is its worst value less its best over all rates.
     """
 
     predicate: Literal["sensitive"]
@@ -194,17 +200,7 @@ class Sensitive(Predicate):
     def compared(self) -> tuple[str, ...]:
         return (*self.more, *self.less)
 
-    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        plain = frame[frame["perturbation"] == 0]
-        return judge_cases(
-            self._on_data_set(str(data), cells, rules)
-            for data, cells in plain.groupby("data", sort=False)
-        )
-
     def _on_data_set(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
-        if (seeds := cells["seed"].nunique()) < SEEDS:
-            note = f"{seeds} seed{'s' * (seeds > 1)} where {SEEDS} decide"
-            return Effect(data, Outcome.undecided, note=note)
         more, less = (self._ranges(cells, labels) for labels in (self.more, self.less))
         differences = more - less
         measure = MEASURES[self.metric]
