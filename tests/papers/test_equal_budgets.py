@@ -203,9 +203,12 @@ def test_data_sets_are_the_units_where_none_has_an_interval() -> None:
     assert [x.value for x in others] == pytest.approx(GAINS)
     assert {x.held for x in others} == {None}
     assert found.grade == YES
-    assert judged(single(*GAINS[:5]), "ordering", **MAE).grade == OPEN  # five are too few
+    few = judged(single(*GAINS[:5]), "ordering", **MAE)  # five are too few
+    assert (few.grade, len(few.effects)) == (OPEN, 5)
     starts = together(*(single(*GAINS).assign(seed=seed) for seed in range(5)))
     assert len(judged(starts, "ordering", **MAE).effects) == 7  # five starts make an interval
+    one = planted({"A": reversed_around(1.0), "B": around(2.0)}, "mae", units="seed", data="one")
+    assert len(judged(together(single(*GAINS), one), "ordering", **MAE).effects) == 8
 
 
 def test_over_data_sets_a_tendency_is_against_zero_and_the_rest_against_the_region() -> None:
@@ -336,14 +339,14 @@ SENSITIVE = {"metric": "nlpd", "more": ("A 1", "A 10"), "less": ("B 1", "B 10")}
     [
         ([3.0, 3.1, 3.2], YES),
         ([1.1, 1.2, 1.15], NO),
-        ([1.5, 1.5, 1.5], NO),
+        ([1.8, 1.8, 1.8], NO),
         ([1.2, 3.0, 3.0], OPEN),
     ],
 )
 def test_the_more_sensitive_method_has_the_wider_range_over_the_rates(
     a: list[float], grade: Grade
 ) -> None:
-    frame = rated({"A": {1: [1.0] * 3, 10: a}, "B": {1: [1.0] * 3, 10: [1.5] * 3}}, "nlpd")
+    frame = rated({"A": {1: [1.0] * 3, 10: a}, "B": {1: [0.5] * 3, 10: [1.5] * 3}}, "nlpd")
     assert judged(frame, "sensitive", **SENSITIVE).grade == grade
     two = frame[frame["seed"] < 2]
     assert judged(two, "sensitive", **SENSITIVE).grade == OPEN
