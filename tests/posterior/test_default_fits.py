@@ -27,6 +27,7 @@ def test_a_default_fit_ends_as_the_page_says(setting: str) -> None:
     bound, reference, ended = TABLE[setting]
     found = default_fit(setting)
     assert is_near(found.bound, reference, found.rows)
+    # how far a bound that has settled may still move
     assert found.bound == pytest.approx(bound, abs=0.001 * found.rows)
     assert (found.ended, found.remedies) == (ended, ())
 

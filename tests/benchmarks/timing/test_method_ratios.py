@@ -111,7 +111,8 @@ def test_an_iteration_of_one_e_step_is_as_reviewed_on_tensorflow() -> None:
     record = json.loads((RESULTS / "speed" / "adam2021-fig5.json").read_text(encoding="utf-8"))
     rows = ratios_of(SpeedReport.from_json(record), "adam2021-fig5", *PAIR)
     ours = {r.shape.M: r.ratios["1E+1M"].median for r in rows if r.source == "tensorflow"}
-    assert ours == pytest.approx({25: 1.01, 50: 1.01, 100: 1.05, 250: 1.19, 500: 1.25}, abs=0.01)
+    # the other program printed two decimals
+    assert ours == pytest.approx({25: 1.01, 50: 1.01, 100: 1.05, 250: 1.19, 500: 1.25}, abs=0.0055)
 
 
 def test_the_command_prints_and_draws_the_records_of_a_folder(
