@@ -21,7 +21,8 @@ from svgpbench.results.last_quarter import columns_of_ends
 from svgpbench.results.records import Record
 from svgpbench.results.trace_measures import frame_of
 from svgpbench.stats.effects import Outcome
-from svgpbench.stats.pairs import OneDataSet, data_sets
+from svgpbench.stats.over_sets import data_sets
+from svgpbench.stats.pairs import OneDataSet
 from svgpbench.stats.rules import Rules
 
 RESULTS: Final = Path(__file__).parents[2] / "results"

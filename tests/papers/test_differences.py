@@ -12,7 +12,7 @@ from scipy import stats
 
 from svgpbench.stats.differences import Sample, interval_outcome, sampled, units_that_decide
 from svgpbench.stats.effects import Effect, Outcome
-from svgpbench.stats.pairs import compare
+from svgpbench.stats.over_sets import compare
 
 FOLDS = [0.5, 0.61, 0.48, 0.55, 0.52]
 

@@ -37,7 +37,8 @@ from svgpbench.stats.differences import non_inferiority_outcome
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.means import mean_and_error
 from svgpbench.stats.measures import MEASURES
-from svgpbench.stats.pairs import OneDataSet, data_sets, is_learned
+from svgpbench.stats.over_sets import data_sets
+from svgpbench.stats.pairs import OneDataSet, is_learned
 
 MOST_NAMES: Final = 3
 """Most methods that an answer names."""

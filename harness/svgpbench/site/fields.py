@@ -19,7 +19,7 @@ from svgpbench.results.records import Record
 from svgpbench.results.trace_measures import frame_of
 from svgpbench.stats.effects import Outcome
 from svgpbench.stats.measures import MEASURES
-from svgpbench.stats.pairs import data_sets
+from svgpbench.stats.over_sets import data_sets
 from svgpbench.stats.ranks import Ranks, average_ranks
 
 MOST_COMPARED = 1500

@@ -13,7 +13,8 @@ from svgpbench.papers.predicates import averages, rates, times
 from svgpbench.papers.predicates.computations import Exponent, Identity
 from svgpbench.stats import convergence, differences, ranks
 from svgpbench.stats.measures import MEASURES
-from svgpbench.stats.pairs import FEWEST_SETS, UNLEARNED
+from svgpbench.stats.over_sets import FEWEST_SETS
+from svgpbench.stats.pairs import UNLEARNED
 from svgpbench.stats.rules import LASTING, RULES
 
 GRADES: Final[Mapping[Grade, str]] = {

@@ -32,7 +32,8 @@ from svgpbench.stats.differences import (
 )
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MEASURES, MeasureName
-from svgpbench.stats.pairs import OneDataSet, column_of, compare, data_sets, over_sets
+from svgpbench.stats.over_sets import compare, data_sets, over_sets
+from svgpbench.stats.pairs import OneDataSet, column_of
 from svgpbench.stats.ranks import average_ranks
 from svgpbench.stats.rules import RULES, Rules
 

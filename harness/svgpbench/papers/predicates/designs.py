@@ -31,7 +31,8 @@ from svgpbench.stats.differences import (
 )
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MEASURES, MeasureName
-from svgpbench.stats.pairs import OneDataSet, compare
+from svgpbench.stats.over_sets import compare
+from svgpbench.stats.pairs import OneDataSet
 from svgpbench.stats.rules import RULES, Rules
 
 Floats = npt.NDArray[np.float64]
