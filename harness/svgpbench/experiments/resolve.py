@@ -36,7 +36,6 @@ NOT_HASHED: Any = {
     "likelihood": {"latent_mean", "integrals"},
 }
 """Fields left out of the hash that draws these cells: the backend, and fields that were added later."""
-"""Fields left out of the hash that draws these cells: the backend, and fields that were added later."""
 
 C = TypeVar("C", bound=Strict)
 
@@ -103,6 +102,14 @@ def resolve(
         if seeds_there is None or seed in seeds_there
     ]
     return cells + ([] if selection.backends else _sampled(cells, experiment, size, selection))
+
+
+def counts_of_runs(experiment: Experiment, preset: str | None) -> tuple[int, int, int]:
+    """Return the numbers of data sets, splits and seeds of a preset; each method has a run of each."""
+    size = chosen_preset(experiment, preset)
+    sets = sum(1 for _ in _problems(experiment, size, ()))
+    splits = sum(1 for _ in _splits(experiment.split_of(size), size.run_folds))
+    return sets, splits, len(size.seeds or experiment.seeds)
 
 
 def _sampled(

@@ -12,21 +12,24 @@ import re
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
+from svgpbench.benchmarks.time_to_target.plan import read_plan
 from svgpbench.config import Strict
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, load_experiment, resolve
 from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.loading import is_file_name, parse_toml
-from svgpbench.experiments.resolve import shown_names
+from svgpbench.experiments.resolve import counts_of_runs, shown_names
 from svgpbench.papers.predicates.all_predicates import AnyPredicate
 from svgpbench.papers.predicates.computations import ComputedPart
 from svgpbench.papers.predicates.times import Gain
 from svgpbench.papers.schema import Artefact, Claim, ClaimsFile, PaperFile
 from svgpbench.plugins import GROUPS, PAPERS, whole
+from svgpbench.stats.designs import Design
 from svgpbench.stats.rules import MOMENT_SEPARATOR, SECONDS
 
 F = TypeVar("F", bound=Strict)
@@ -192,7 +195,14 @@ def _check(paper: str, claim: Claim, about: PaperFile, experiments: dict[str, Ex
         artefact = artefacts[part.artefact]
         _check_kind(where_part, part, artefact)
         if part.artefact in experiments:
-            _check_methods(where_part, part, experiments[part.artefact], artefact.preset)
+            experiment = experiments[part.artefact]
+            _check_methods(where_part, part, experiment, artefact.preset)
+            design = Design(*counts_of_runs(experiment, artefact.preset))
+            _check_runs(where_part, part, design, artefact)
+        elif artefact.learning:
+            plan = read_plan(Path(artefact.learning))
+            design = Design(len(plan.problems), 1, len(plan.seeds))
+            _check_runs(where_part, part, design, artefact)
 
 
 def _check_methods(
@@ -214,6 +224,17 @@ def _check_methods(
             )
         if separator and not traced:
             raise UserError(f"{where}: {compared!r}: {experiment.name} is not traced there")
+
+
+def _check_runs(where: str, part: AnyPredicate, design: Design, artefact: Artefact) -> None:
+    """Raise `UserError` if the runs of an artefact cannot decide a core part, whatever comes out."""
+    if part.core and (lacking := part.lacks(design)):
+        runs = artefact.learning or artefact.experiment
+        runs = f"preset {artefact.preset!r}" if artefact.preset else runs
+        raise UserError(
+            f"{where}: {part.predicate!r} of artefact {part.artefact!r} can decide nothing: {runs} has "
+            f"{design}; give it {lacking}, or set core = false"
+        )
 
 
 def _check_kind(where: str, part: AnyPredicate, artefact: Artefact) -> None:

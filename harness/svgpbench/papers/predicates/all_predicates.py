@@ -22,6 +22,7 @@ from svgpbench.papers.predicates.predicate import AtTheEnd, Predicate, judge_cas
 from svgpbench.papers.predicates.rates import Band, Sensitive, Stands, Tolerates
 from svgpbench.papers.predicates.times import AsLong, Gain, Ratio, Reaches
 from svgpbench.papers.predicates.traces import Converges, Drifts, Sooner, Within
+from svgpbench.stats.designs import Design
 from svgpbench.stats.differences import (
     TooFewError,
     non_inferiority_outcome,
@@ -61,6 +62,9 @@ class Ordering(AtTheEnd):
     def compared(self) -> tuple[str, ...]:
         return self.methods or tuple(name for pair in self.settings.values() for name in pair)
 
+    def lacks(self, design: Design) -> str:
+        return design.lacks_interval(self.metric, sets_are_units=True)
+
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         cases = data_sets(frame, self.metric, self.smallest_effect)
         if self.settings:
@@ -98,6 +102,9 @@ class Equality(AtTheEnd):
     def compared(self) -> tuple[str, ...]:
         return self.methods
 
+    def lacks(self, design: Design) -> str:
+        return design.lacks_interval(self.metric, sets_are_units=True)
+
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         comparisons = compare(
             frame, self.metric, *self.methods, rules, smallest=self.smallest_effect
@@ -121,6 +128,9 @@ class Monotone(Predicate):
     @property
     def compared(self) -> tuple[str, ...]:
         return (self.method,)
+
+    def lacks(self, design: Design) -> str:
+        return design.lacks_interval(self.metric, sets_are_units=True)
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         cells = frame[frame["method"] == self.method]
@@ -164,6 +174,9 @@ class Number(AtTheEnd):
     @property
     def compared(self) -> tuple[str, ...]:
         return (self.method,)
+
+    def lacks(self, design: Design) -> str:
+        return design.lacks_interval(self.metric)
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         cells = frame[(frame["method"] == self.method) & (frame["perturbation"] == 0)]

@@ -18,6 +18,7 @@ from pydantic import Field, model_validator
 from svgpbench.metrics import loss
 from svgpbench.papers.grades import Grade, Judgement
 from svgpbench.papers.predicates.predicate import AtTheEnd, Predicate, judge_cases
+from svgpbench.stats.designs import Design
 from svgpbench.stats.differences import TooFewError, interval_outcome, sampled
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MEASURES, MeasureName
@@ -121,6 +122,9 @@ class Leads(OverSets, AtTheEnd):
             raise ValueError(f"method {self.method!r} is not in its field; name it there")
         return self
 
+    def lacks(self, design: Design) -> str:
+        return "" if design.sets >= FEWEST else f"{FEWEST} data sets"
+
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         values, resampled, why = self.bootstrap(frame)
         before = pd.Series(dtype=float)
@@ -183,6 +187,9 @@ class Spread(AtTheEnd):
     @property
     def compared(self) -> tuple[str, ...]:
         return self.methods
+
+    def lacks(self, design: Design) -> str:
+        return design.lacks_interval(self.metric) if design.sets > 1 else "2 data sets"
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         plain = frame[frame["perturbation"] == 0]

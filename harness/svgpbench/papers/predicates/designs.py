@@ -22,6 +22,7 @@ from svgpbench.papers.grades import Grade, Judgement, over_cases
 from svgpbench.papers.predicates.predicate import AtTheEnd, Predicate, judge_cases, supports
 from svgpbench.papers.predicates.times import REGION
 from svgpbench.papers.predicates.traces import RUN, AtTolerances, convergence_times
+from svgpbench.stats.designs import Design
 from svgpbench.stats.differences import (
     LEVEL,
     Judge,
@@ -52,6 +53,9 @@ DECIDING_OUTCOMES = {
     "no worse": ({Outcome.no_worse}, {Outcome.worse}),
 }
 """For each `wanted`: outcomes that hold, and outcomes that refute if they occur on any data set."""
+
+FEWEST_RUNS = 6
+"""The fewest runs in which a share of 1 has a 95 % interval above one half: 2.5 % ** (1 / 6) > .5."""
 
 
 class EveryRun(AtTheEnd):
@@ -92,6 +96,9 @@ class MoreOften(Predicate):
     def compared(self) -> tuple[str, ...]:
         return self.methods
 
+    def lacks(self, design: Design) -> str:
+        return "" if design.runs >= FEWEST_RUNS else f"{FEWEST_RUNS} runs of each method"
+
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         plain = frame[(frame["perturbation"] == 0) & (frame["status"] == "ok")]
         better = MEASURES[self.metric].better
@@ -130,6 +137,9 @@ class Suffices(AtTheEnd):
     @property
     def compared(self) -> tuple[str, ...]:
         return tuple(name for pair in self.ladder.values() for name in pair)
+
+    def lacks(self, design: Design) -> str:
+        return design.lacks_interval(self.metric)
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         return judge_cases(
@@ -180,6 +190,10 @@ class Drives(AtTolerances):
     @property
     def compared(self) -> tuple[str, ...]:
         return self.methods
+
+    def lacks(self, design: Design) -> str:
+        enough = len(self.factors) + 2  # the constant, and one run to estimate the variance
+        return "" if design.runs >= enough else f"{enough} runs of each method"
 
     def judge_at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
         cells = self._cells(frame, tolerance, rules)

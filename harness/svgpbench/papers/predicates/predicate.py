@@ -11,6 +11,7 @@ from pydantic import Field, PositiveFloat, model_validator
 
 from svgpbench.config import Strict
 from svgpbench.papers.grades import Judgement, over_cases
+from svgpbench.stats.designs import Design
 from svgpbench.stats.effects import NOT_VOTING, Effect, Outcome
 from svgpbench.stats.rules import RULES, Rules
 
@@ -42,6 +43,10 @@ class Predicate(Strict, ABC):
     def compared(self) -> tuple[str, ...]:
         """Names of the methods that the part is about."""
         return ()
+
+    def lacks(self, design: Design) -> str:
+        """Return what a design lacks whose runs cannot decide the part, whatever comes out; else nothing."""
+        return ""
 
 
 class AtTheEnd(Predicate):

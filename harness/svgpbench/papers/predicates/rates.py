@@ -17,6 +17,7 @@ from pydantic import PositiveFloat
 from svgpbench.metrics import loss
 from svgpbench.papers.grades import Judgement
 from svgpbench.papers.predicates.predicate import Predicate, judge_cases, supports
+from svgpbench.stats.designs import Design
 from svgpbench.stats.differences import REPLICATE, superiority_outcome
 from svgpbench.stats.effects import Effect, Outcome, in_regions
 from svgpbench.stats.measures import MEASURES, MeasureName
@@ -89,6 +90,9 @@ class OverRates(Predicate):
 
     At least `SEEDS` seeds are needed. The frame has `e_rate` and `m_rate` in addition to the usual columns.
     """
+
+    def lacks(self, design: Design) -> str:
+        return "" if design.starts >= SEEDS else f"{SEEDS} starts"
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         plain = frame[frame["perturbation"] == 0]

@@ -17,6 +17,7 @@ from pydantic import PositiveFloat
 
 from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
 from svgpbench.papers.predicates.predicate import Predicate, judge_cases
+from svgpbench.stats.designs import Design
 from svgpbench.stats.differences import interval_outcome
 from svgpbench.stats.effects import Effect, Outcome, in_regions
 from svgpbench.stats.measures import MEASURES
@@ -175,6 +176,9 @@ class Reaches(Predicate):
     @property
     def compared(self) -> tuple[str, ...]:
         return self.methods
+
+    def lacks(self, design: Design) -> str:
+        return "" if design.starts >= SEEDS else f"{SEEDS} starts"
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         effects = tuple(
