@@ -165,6 +165,7 @@ def test_the_ledger_is_that_of_the_claims_command(cli: Cli, reproduced: Reproduc
     shown = {row[0]: row[rows[0].index("grade")] for row in rows[2:]}
     assert shown == grades
     assert "- core: the sum: holds. largest residual, +0" in text
+    assert text.count("smallest effect these runs could show: ") == 1  # of the one ordering
 
 
 def test_a_claim_brings_its_artefact_alone_and_cells_that_ran_are_kept(

@@ -127,8 +127,8 @@ def agree(paper: str, claim: str, place: int, part: dict[str, Any], rules: Rules
     judgement, variants = judge_part(*first)
     assert_same(judgement, second)
     if rules == Rules():
-        for variant, grade in (variants or {}).items():
-            assert grade == second_grade(claim, place, variant), variant
+        for variant, varied in variants.items():
+            assert varied.grade == second_grade(claim, place, variant), variant
     return True
 
 
@@ -266,7 +266,7 @@ def both(part: AnyPredicate, runs: list[Run], rules: Rules) -> None:
     assert_same(judgement, grade_runs(stated, {}, runs, rules))
     for variant in ("threshold halved", "threshold doubled", "twice the steps"):
         own = VARIANTS[variant]._replace(favoured=rules.favoured, widened=rules.widened)
-        assert (variants or {})[variant] == grade_runs(stated, {}, runs, own).grade, variant
+        assert variants[variant].grade == grade_runs(stated, {}, runs, own).grade, variant
 
 
 KEYS: dict[str, Any] = {"says": "", "artefact": "x", "core": True}

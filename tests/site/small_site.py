@@ -72,7 +72,9 @@ def planted(like: Judged) -> list[Judged]:
     """A claim of each grade, with a core, an erratum, a condition and, of the first, a response."""
     effects = (Effect("boston", Outcome.better, 1.5, 1.25, 1.75, "on this split", True),)
     parts = (
-        Part("the core test", "core", Judgement(Grade.holds, effects)),
+        Part(
+            "the core test", "core", Judgement(Grade.holds, effects), shows="smallest effect: 1 %"
+        ),
         Part("the print errs here", "erratum", Judgement(Grade.holds, effects)),
         Part("at another rate", "condition", Judgement(Grade.fails, effects)),
     )

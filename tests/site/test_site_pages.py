@@ -167,6 +167,7 @@ def test_errata_and_conditions_stand_apart_with_their_outcome(made: Made) -> Non
         "1 condition beside the claim at another rate fails +1.5 [+1.25, +1.75]; on this split"
         in text
     )
+    assert "smallest effect: 1 %" in text
     assert "The grade turns under 1 of 7 other rules" in text
     assert "threshold doubled open" in text
 

@@ -366,11 +366,12 @@ def _core(judged: Judged) -> Iterator[Table]:
             [effect.of, effect.outcome, with_interval(effect), Styled(effect.note, "dim")]
             for effect in part.judgement.effects
         ]
-        yield _first_rows([] if part.why_not else rows, 4, title)
+        yield _first_rows([] if part.why_not else rows, 4, title, part.shows)
 
 
-def _first_rows(rows: list[list[Any]], width: int, title: str) -> Table:
-    """Return a table of the first rows, with a note on the number of the others."""
+def _first_rows(rows: list[list[Any]], width: int, title: str, note: str = "") -> Table:
+    """Return a table of the first rows, with the number of the others and another note below."""
     more = len(rows) - MOST_LINES
     notes = [f"… and {more} more; --json has all"] if more > 0 else []
+    notes += [note] * bool(note)
     return Table([Column("")] * width, rows[:MOST_LINES], title, notes)

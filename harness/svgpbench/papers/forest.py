@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import Judged
 from svgpbench.papers.predicates.predicate import AtTheEnd
-from svgpbench.stats.measures import MEASURES
 
 MOST: Final = 1000.0
 """Largest multiple of what matters on the axis; larger effects are drawn at its end."""
@@ -62,8 +61,7 @@ def _rows(judged: Judged) -> Iterator[ForestRow]:
         one = len(effects) == 1
         printed = None
         if isinstance(stated, AtTheEnd) and stated.printed_effect is not None:
-            measure = MEASURES[getattr(stated, "metric", "elbo")]
-            printed = stated.printed_effect / measure.with_smallest(stated.smallest_effect).smallest
+            printed = stated.printed_effect / stated.measure.smallest
         yield ForestRow(
             judged.claim.id,
             stated.says,

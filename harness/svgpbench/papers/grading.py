@@ -18,6 +18,7 @@ from svgpbench.papers.findings import fill, with_explanation
 from svgpbench.papers.grades import Fidelity, Grade, Judgement, combined
 from svgpbench.papers.predicates.all_predicates import AnyPredicate
 from svgpbench.papers.predicates.computations import ComputedPart
+from svgpbench.papers.predicates.predicate import AtTheEnd
 from svgpbench.stats.effects import Effect, with_interval
 from svgpbench.stats.rules import LASTING, MOMENT_SEPARATOR, VARIANTS, WatchedRules
 
@@ -36,6 +37,7 @@ class Part:
     records: tuple[str, ...] = ()  # ids of the cells it uses
     variant_grades: Mapping[str, Grade] | None = None  # by variant of the rules
     stand_ins: tuple[str, ...] = ()  # labels of the methods that stand for printed rows
+    shows: str = ""  # the smallest effect that its runs could show, beside the printed one
 
     @property
     def title(self) -> str:
@@ -139,6 +141,7 @@ class Judged:
                     "grade": part.grade,
                     "note": part.judgement.note,
                     "why_not_run": part.why_not,
+                    "shows": part.shows,
                     "effects": json_value(part.judgement.effects),
                     "ranks": part.judgement.ranks and part.judgement.ranks.to_json(),
                 }
@@ -301,8 +304,8 @@ def _judged_part(
         if computation is None:
             return not_run("nothing computes it")
         frame = computation.rows_of(part.checks if isinstance(part, ComputedPart) else ())
-        judgement, variant_grades = judge_part(part, frame)
-        return Part(part.says, role, judgement, variant_grades=variant_grades)
+        judgement, variants = judge_part(part, frame)
+        return Part(part.says, role, judgement, variant_grades=_grades(variants))
     if part.artefact not in evidence:
         return not_run(f"no experiment: {part.artefact}")
     available = evidence[part.artefact]
@@ -315,29 +318,31 @@ def _judged_part(
             where = artefact.timing.record if artefact.timing else runs
             return not_run(f"no times of {', '.join(untimed)} in {where}")
     frame = available.rows_of(part.compared)
-    judgement, variant_grades = judge_part(part, frame)
+    judgement, variants = judge_part(part, frame)
+    lasting = variants[LASTING].effects if variants else ()
+    shows = part.shown_by(judgement.effects, lasting) if isinstance(part, AtTheEnd) else ""
     stand_ins: tuple[str, ...] = ()
     if "label" in frame:  # step times have none
         is_stand_in = frame["method"].str.partition(MOMENT_SEPARATOR)[0] != frame["label"]
         stand_ins = tuple(frame.loc[is_stand_in, "label"].unique())
     records = tuple(frame["cell_id"].unique())
-    return Part(part.says, role, judgement, "", records, variant_grades, stand_ins)
+    return Part(part.says, role, judgement, "", records, _grades(variants), stand_ins, shows)
 
 
-def judge_part(
-    part: AnyPredicate, frame: pd.DataFrame
-) -> tuple[Judgement, dict[str, Grade] | None]:
-    """Return the judgement of a part and, for a core part, its grade under each variant of the rules.
+def _grades(variants: Mapping[str, Judgement]) -> dict[str, Grade] | None:
+    return {name: judgement.grade for name, judgement in variants.items()} or None
 
-    A variant that differs only in settings that the part does not read has the same grade.
+
+def judge_part(part: AnyPredicate, frame: pd.DataFrame) -> tuple[Judgement, dict[str, Judgement]]:
+    """Return the judgement of a part and, for a core part, that under each variant of the rules.
+
+    A variant that differs only in settings that the part does not read has the same one.
     """
     rules = WatchedRules()
     judgement = part.judge(frame, rules)
     if not part.core:
-        return judgement, None
+        return judgement, {}
     return judgement, {
-        name: part.judge(frame, variant).grade
-        if rules.differ_in_what_was_read(variant)
-        else judgement.grade
+        name: part.judge(frame, variant) if rules.differ_in_what_was_read(variant) else judgement
         for name, variant in VARIANTS.items()
     }

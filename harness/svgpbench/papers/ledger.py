@@ -159,7 +159,7 @@ def _entry(judged: Judged) -> str:
             for effect in part.judgement.effects
         )
         ranks = part.judgement.ranks.text if part.judgement.ranks else ""
-        texts = (part.grade, part.judgement.note, outcomes or part.why_not, ranks)
+        texts = (part.grade, part.judgement.note, outcomes or part.why_not, ranks, part.shows)
         lines.append(f"- {part.role}: {part.title}: {'. '.join(filter(None, texts))}")
     if judged.steady:
         lines.append(f"- steadiness: {judged.steady}")

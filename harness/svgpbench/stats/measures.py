@@ -40,6 +40,14 @@ class Measure:
             return replace(self, relative=effect)
         return replace(self, per_datum=effect) if self.per_datum else replace(self, region=effect)
 
+    def in_words(self, *differences: float) -> str:
+        """Return a difference, or the ends of a range, in the unit that data sets share: `0.34 %`."""
+        factor, unit = (100.0, " %") if self.relative else (1.0, "")
+        if self.per_datum:
+            unit = " nats per datum"
+        numbers = dict.fromkeys(f"{factor * difference:.2g}" for difference in differences)
+        return f"{' to '.join(numbers)}{unit}"
+
     def region_at(self, reference: float, n_train: float) -> float:
         """Return half the width of the region if the second method has `reference` on `n_train` data."""
         return self.region + self.relative * abs(reference) + self.per_datum * n_train

@@ -47,7 +47,6 @@ class Ordering(AtTheEnd):
     """
 
     predicate: Literal["ordering"]
-    metric: MeasureName
     methods: Annotated[tuple[str, ...], Field(min_length=2)] = ()  # the best first
     settings: dict[str, tuple[str, str]] = Field(default_factory=dict)
     at_least: bool = False
@@ -95,7 +94,6 @@ class Equality(AtTheEnd):
     """Practical equivalence of two methods: the interval of their difference lies inside the region."""
 
     predicate: Literal["equality"]
-    metric: MeasureName
     methods: tuple[str, str]
 
     @property
@@ -165,7 +163,6 @@ class Number(AtTheEnd):
     """
 
     predicate: Literal["number"]
-    metric: MeasureName
     method: str
     printed: float
     spread: NonNegativeFloat = 0.0

@@ -181,7 +181,6 @@ class Spread(AtTheEnd):
     """
 
     predicate: Literal["spread"]
-    metric: MeasureName
     methods: Annotated[tuple[str, ...], Field(min_length=2)]  # that of the smallest spread first
 
     @property

@@ -7,7 +7,7 @@ where the difference lies against its region in every run.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -62,7 +62,6 @@ class EveryRun(AtTheEnd):
     """A relation in every run: the first method's measure is better, equal, worse or no worse."""
 
     predicate: Literal["every-run"]
-    metric: MeasureName
     methods: tuple[str, str]
     wanted: Literal["better", "equal", "worse", "no worse"] = "better"
 
@@ -79,6 +78,9 @@ class EveryRun(AtTheEnd):
         effects = tuple(replace(x, held=supports(x.outcome, good)) for x in comparisons)
         worst = [effect.outcome in refuting for effect in effects]
         return Judgement(over_cases(effects, worst), effects)
+
+    def shown_by(self, effects: Iterable[Effect], lasting: Iterable[Effect] = ()) -> str:
+        return ""  # from the least to the largest difference is no interval
 
 
 class MoreOften(Predicate):
@@ -131,7 +133,6 @@ class Suffices(AtTheEnd):
     """
 
     predicate: Literal["suffices"]
-    metric: MeasureName
     ladder: Annotated[dict[str, tuple[str, str]], Field(min_length=2)]  # smallest rung first
 
     @property

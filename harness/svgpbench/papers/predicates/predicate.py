@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Annotated
@@ -13,6 +14,7 @@ from svgpbench.config import Strict
 from svgpbench.papers.grades import Judgement, over_cases
 from svgpbench.stats.designs import Design
 from svgpbench.stats.effects import NOT_VOTING, Effect, Outcome
+from svgpbench.stats.measures import MEASURES, Measure, MeasureName
 from svgpbench.stats.rules import RULES, Rules
 
 
@@ -58,6 +60,7 @@ class AtTheEnd(Predicate):
     else the measure's own.
     """
 
+    metric: MeasureName
     printed_effect: float | None = None
     smallest_effect: PositiveFloat | None = None
 
@@ -71,6 +74,34 @@ class AtTheEnd(Predicate):
                 "smallest_effect"
             )
         return self
+
+    @property
+    def measure(self) -> Measure:
+        """The measure, with the smallest effect that matters for the claim."""
+        return MEASURES[self.metric].with_smallest(self.smallest_effect)
+
+    def shown_by(self, effects: Iterable[Effect], lasting: Iterable[Effect] = ()) -> str:
+        """Return the smallest effect that the runs could have shown, beside the printed one, as text.
+
+        It is half the width of the interval of the difference: a smaller one is not told from 0. Of several
+        cases it is the least and the largest. `lasting` are the effects with intervals widened by their
+        change over the last quarter. Empty if no effect has an interval.
+        """
+        at_the_end = self._half_widths(effects)
+        if not at_the_end:
+            return ""
+        text = f"smallest effect these runs could show: {at_the_end}"
+        if self.printed_effect is not None:
+            text += f" (printed: {self.measure.in_words(self.printed_effect)})"
+        widened = self._half_widths(lasting)
+        return f"{text}; for one that lasts: {widened}" if widened not in ("", at_the_end) else text
+
+    def _half_widths(self, effects: Iterable[Effect]) -> str:
+        """Return the least and the largest half width of intervals, in the unit of `printed_effect`."""
+        ends = (effect.in_regions for effect in effects if effect.in_regions)
+        halves = [self.measure.smallest * (high - low) / 2 for _, low, high in ends]
+        known = [half for half in halves if math.isfinite(half)]
+        return self.measure.in_words(min(known), max(known)) if known else ""
 
 
 def supports(outcome: str, good: set[Outcome]) -> bool | None:
