@@ -161,10 +161,11 @@ def _print_page(
     from svgpbench.papers.artefact_costs import costs_as_markdown
     from svgpbench.papers.forest import CAPTION, as_text, draw, forest_rows
 
-    rows = forest_rows(judged for _, judged in ledger)
     if page == "artefacts":
         typer.echo(costs_as_markdown(papers, ledger, results))
-    elif figure is None:
+        return
+    rows = forest_rows(judged for _, judged in ledger)
+    if figure is None:
         show(as_text(rows), CAPTION)
     else:
         draw(rows, figure)
