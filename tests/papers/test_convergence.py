@@ -106,3 +106,27 @@ def test_a_bound_without_a_number_at_the_ends_has_no_rise() -> None:
     assert math.isnan(bound_trace([1, 2], [None, None], minibatches=False).rise)
     assert bound_trace([1, 2], [None, None], minibatches=False).fall == 0.0
     assert bound_trace(range(1, 9), [0.0] * 6 + [5.0, None], minibatches=False).fall == 0.0
+
+
+@pytest.mark.parametrize(
+    ("bound", "rows", "discrete", "region"),
+    [
+        (-9.0, 300, False, 0.3),
+        (-9.0, 300, True, 0.009),  # three positive labels of 300
+        (-200.0, 300, True, 0.2),
+        (-500.0, 300, True, 0.3),
+        (0.0, 300, False, 0.3),  # another unit of y adds n log c: 0 is a bound as any other
+        (-0.2, 300, True, 0.001),
+        (-0.2, 300, False, 0.3),
+        (-math.inf, 300, True, 0.3),
+    ],
+)
+def test_the_bound_of_few_labels_settles_to_a_share_of_itself(
+    bound: float, rows: int, discrete: bool, region: float
+) -> None:
+    found = bound_trace([1, 2, 3], [-2000.0, -1.0, bound], minibatches=False)
+    assert found.with_fit_region(rows, discrete).region == pytest.approx(region)
+
+
+def test_a_run_without_a_trace_has_a_region_too() -> None:
+    assert bound_trace([], [], minibatches=False).with_fit_region(50, discrete=True).region == 0.05

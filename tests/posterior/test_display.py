@@ -11,6 +11,7 @@ import pytest
 from small_fits import QUICK, classes, regression
 
 from svgpbench.api import Posterior, UserError, fit
+from svgpbench.config import LikelihoodConfig
 from svgpbench.errors import UnsettledWarning
 
 
@@ -120,6 +121,21 @@ def test_a_bound_of_minibatches_is_smoothed_before_it_is_judged(regressed: Poste
     texts = {False: "the bound fell by 50 in the last quarter of the run", True: ""}
     for minibatches, text in texts.items():
         facts = regressed.facts.model_copy(update={"trace": trace, "minibatches": minibatches})
+        assert dataclasses.replace(regressed, facts=facts).unsettled == text
+
+
+def test_a_rise_that_is_small_beside_the_rows_is_told_where_the_bound_of_labels_is_small(
+    regressed: Posterior,
+) -> None:
+    trace = {"iteration": [17, 18, 19, 20], "elbo": [-9.05, -9.04, -9.03, -9.0]}
+    texts = {
+        "gaussian": "",
+        "bernoulli-logit": "the bound rose by 0.05 in the last quarter of the run",
+        "poisson": "the bound rose by 0.05 in the last quarter of the run",
+    }
+    for name, text in texts.items():
+        changes = {"trace": trace, "likelihood": LikelihoodConfig(name=name)}
+        facts = regressed.facts.model_copy(update=changes)  # of 80 rows
         assert dataclasses.replace(regressed, facts=facts).unsettled == text
 
 

@@ -1,4 +1,4 @@
-"""Runs that end once the bound has settled, by the rule that `run` reports."""
+"""Runs that end once the bound has settled: never before it has by the rule that `run` reports."""
 
 from __future__ import annotations
 
@@ -79,3 +79,26 @@ def test_a_failure_is_no_end_by_settling() -> None:
     failed = run.run()
     assert failed.status != "ok"
     assert failed.ended != "settled"
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "settles"),
+    [
+        ("gaussian", True),
+        ("student-t", True),
+        ("bernoulli-probit", False),
+        ("bernoulli-logit", False),
+        ("softmax", False),
+        ("robust-max", False),
+        ("poisson", False),
+    ],
+)
+def test_a_bound_of_few_labels_or_counts_may_move_by_a_share_of_itself_only(
+    likelihood: str, settles: bool
+) -> None:
+    """A rise by 0.02 nats on 48 rows is small beside the rows, and large beside a bound of -9."""
+    run = settling(model=build_model(likelihood, "matern52"))
+    for rise, expected in ((0.02, settles), (0.005, True), (0.06, False)):
+        bounds = [-9.0] * 17 + [-9.0 + rise] * 3
+        points = tuple({"iteration": i, "elbo": x} for i, x in enumerate(bounds, start=1))
+        assert run.has_settled(run.state._replace(iteration=20, trace=points)) == expected, rise

@@ -91,6 +91,11 @@ class Likelihood(ABC):
         return 1
 
     @property
+    def discrete(self) -> bool:
+        """Return True if y is a label or a count, so that p(y | f) is a probability: log p ≤ 0."""
+        return self.support in ("binary", "classes", "counts")
+
+    @property
     def log_concave(self) -> bool:
         """Return True if log p(y | f) is concave in f, so that β ≥ 0 everywhere."""
         return True

@@ -11,7 +11,6 @@ import pandas as pd
 from svgpbench.config import KernelConfig
 from svgpbench.results.unsettled import AT_THE_END
 from svgpbench.stats.convergence import BoundTrace, bound_trace
-from svgpbench.stats.measures import MEASURES
 
 if TYPE_CHECKING:
     from svgpbench.posterior.posterior import Floats, Posterior, TrainingFacts
@@ -39,17 +38,17 @@ def summary(posterior: Posterior) -> str:
 
 
 def end_of_bound(posterior: Posterior) -> BoundTrace:
-    """Return the bound of the training, with the region of practical equivalence of the ELBO."""
+    """Return the bound of the training, with the region within which that of a fit has settled."""
     facts = posterior.facts
     trace = facts.trace
     bound = bound_trace(trace.get("iteration", ()), trace.get("elbo", ()), facts.minibatches)
-    return bound._replace(region=MEASURES["elbo"].region_at(0.0, facts.n))
+    return bound.with_fit_region(facts.n, posterior.model.likelihood.discrete)
 
 
 def unsettled(posterior: Posterior) -> str:
     """Return how the bound still moved in the last quarter of the training; empty if it had settled.
 
-    It had settled if it rose and fell by at most the region of practical equivalence of the ELBO.
+    It had settled if it rose and fell by at most the region of a fit.
     """
     move = end_of_bound(posterior).unsettled
     return move and f"the bound {move} {AT_THE_END}"

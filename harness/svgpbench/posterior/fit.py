@@ -102,7 +102,8 @@ def fit(
         UserError: if the model cannot be trained, or if the training fails, with the reason.
 
     Warns:
-        UnsettledWarning: if the bound moved by more than 0.1 nats per 100 rows in the last quarter.
+        UnsettledWarning: if the bound moved in the last quarter by more than 0.1 nats per 100 rows or, with
+            labels and counts, by more than 0.1 % of itself.
         DataWarning: if an input numbers the rows or the target is constant, heavy-tailed or has rare classes.
 
     Examples:

@@ -14,12 +14,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from svgpbench.stats.measures import MEASURES
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 WINDOW: Final = 9
 """Most evaluations in the window of the running median."""
 
 LAST_QUARTER: Final = 0.75
+
+RELATIVE_REGION: Final = 1e-3
+"""Largest move of a settled bound of labels or counts, as a share of it.
+
+A bound whose distance to its limit falls as 1/t is then within 0.3 % of it.
+"""
 
 
 class BoundTrace(NamedTuple):
@@ -43,6 +51,19 @@ class BoundTrace(NamedTuple):
         below = np.flatnonzero(self.bound < self.best - tolerance * distance)
         first = int(below[-1]) + 1 if len(below) else 0
         return float(self.iterations[first]) if first < len(self.iterations) else math.inf
+
+    def with_fit_region(self, rows: int, discrete: bool) -> BoundTrace:
+        """Return the trace with the region within which the bound of a fit has settled.
+
+        It is 0.001 nats per row. If y is discrete, it is at most 0.001 of the bound, too: the bound of rare
+        labels rests on a few rows, and may be a few nats on thousands of rows. All its terms are negative, so
+        its size is what there is to gain. A bound of densities has no zero of its own: another unit of y
+        adds n log c. Less than 0.001 nats in all is no move of any fit.
+        """
+        region = MEASURES["elbo"].region_at(0.0, rows)
+        if discrete and len(self.bound):
+            region = min(region, RELATIVE_REGION * max(1.0, abs(self.bound[-1])))
+        return self._replace(region=region)
 
     @property
     def last_quarter(self) -> Floats:

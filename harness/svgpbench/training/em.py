@@ -491,8 +491,9 @@ class Trainer:
         iterations, bounds = (
             [point[key] for point in state.trace] for key in ("iteration", "elbo")
         )
-        trace = bound_trace(iterations, bounds, self.smooths)
-        trace = trace._replace(region=REGION_PER_ROW * len(self.data.y))
+        trace = bound_trace(iterations, bounds, self.smooths).with_fit_region(
+            len(self.data.y), self.model.likelihood.discrete
+        )
         return (
             state.iteration >= LEAST_ITERATIONS
             and len(trace.last_quarter) >= LEAST_EVALUATIONS
