@@ -152,8 +152,12 @@ def specifications(name: str) -> Iterator[ModuleSpec]:
 def _source_of(spec: ModuleSpec) -> str:
     """Return the source text of a module; empty if it has none."""
     try:
-        return spec.loader.get_source(spec.name) or ""  # type: ignore[union-attr]
-    except (ImportError, AttributeError, OSError, SyntaxError, UnicodeDecodeError):
+        if hasattr(spec.loader, "get_source"):
+            return spec.loader.get_source(spec.name) or ""  # type: ignore[union-attr]
+        # pytest's loader, of tests and of packages with a pytest plugin, returns bytes only
+        content = spec.loader.get_data(spec.origin)  # type: ignore[union-attr]
+        return importlib.util.decode_source(content) if str(spec.origin).endswith(".py") else ""
+    except (ImportError, AttributeError, OSError, SyntaxError, TypeError, UnicodeDecodeError):
         return ""
 
 

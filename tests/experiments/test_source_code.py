@@ -141,3 +141,12 @@ def test_what_differs_is_named_by_package_and_ours_apart() -> None:
     assert OtherCode.between(then, then) == ("", "")
     moved = OtherCode.between({"method x": "acme:1"}, {"method x": "svgpbench:1"})
     assert moved == ("method x of package acme and svgpbench", "")
+
+
+def test_the_code_of_a_module_that_pytest_loaded_is_that_of_its_file() -> None:
+    """Pytest loads this module, and packages with a plugin of its, by a loader of its own."""
+    assert not hasattr(sys.modules[__name__].__spec__.loader, "get_source")
+    source = Path(__file__).read_text("utf-8")
+    assert Sources([__name__]).code == {__name__: "\n".join(statements(source)).encode()}
+    follows = Sources([__name__], lambda top, spec: top in (__name__, "svgpbench"))
+    assert "svgpbench.source_code" in follows.code  # which this module imports
