@@ -52,6 +52,7 @@ from listed_skips import SkipsAreListed, read_listed
 
 from svgpbench.ops import Ops
 from svgpbench.plugins import framework_missing, load_backend
+from svgpbench.runs.core_locks import LOCKS_VARIABLE
 from svgpbench.runs.cores import usable_cores
 from svgpbench.training.chunked import compile_passes
 from svgpbench.training.steps import compile_steps
@@ -150,6 +151,17 @@ def pytest_runtest_teardown() -> Iterator[None]:
             ctypes.CDLL("libc.so.6").malloc_trim(0)  # what is free goes back to the system
         left_when_dropped[0] = process.memory_info().rss
     return result
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_core_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Hide from the tests of this process which cores other runs on this machine have.
+
+    Else the first line of a command would be that none is free, whenever another run or test has them.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(LOCKS_VARIABLE, str(tmp_path_factory.mktemp("locks")))
+        yield
 
 
 @pytest.fixture(scope="session", params=BACKENDS)

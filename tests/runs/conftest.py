@@ -8,7 +8,7 @@ import pytest
 
 from svgpbench.config import CellConfig
 from svgpbench.results.records import Record
-from svgpbench.runs import core_locks, pool
+from svgpbench.runs import pool
 from svgpbench.runs.events import Summary
 from svgpbench.runs.pool import run_cells
 
@@ -18,12 +18,6 @@ def workers_find_the_fake_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     here = str(Path(__file__).parent)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
     monkeypatch.syspath_prepend(here)
-
-
-@pytest.fixture(autouse=True)
-def no_other_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Other tests run beside these: what they take of the machine's cores is not seen here."""
-    monkeypatch.setattr(core_locks, "core_file", lambda: tmp_path / "locks" / "cores")
 
 
 @pytest.fixture

@@ -56,6 +56,22 @@ def chosen(cores: tuple[int, ...], count: int) -> tuple[tuple[int, ...], str]:
         reservation.close()
 
 
+def test_the_lock_file_lies_in_the_cache_or_where_the_user_wants_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for given, folder in (
+        (str(tmp_path / "given"), tmp_path / "given"),
+        ("~/given", tmp_path / "home" / "given"),
+        ("", tmp_path / "cache" / "svgpbench"),
+    ):
+        monkeypatch.setenv(core_locks.LOCKS_VARIABLE, given)
+        assert core_locks.core_file().parent == folder / "locks"
+        assert chosen((0, 1), 1) == ((0,), "")
+        assert core_locks.core_file().is_file()
+
+
 def test_a_run_takes_free_cores_first_and_says_which_it_shares(path: Path) -> None:
     with another_run(path, 0, 1, 2) as said:
         assert said == "(0,)"

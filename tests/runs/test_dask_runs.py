@@ -42,8 +42,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     here = str(Path(__file__).parent)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
-        # no core lock of another run on this machine
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         with dask_cluster(tmp_path_factory.mktemp("dask"), 3) as address:
             yield address
 

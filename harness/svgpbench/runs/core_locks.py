@@ -20,10 +20,17 @@ from platformdirs import user_cache_path
 from svgpbench.results.cell_locks import FileLocks
 from svgpbench.runs.cores import job_cores
 
+LOCKS_VARIABLE = "SVGPBENCH_LOCKS"
+
 
 def core_file() -> Path:
-    """Return the lock file of this machine's cores. Several machines may share one home folder."""
-    return user_cache_path("svgpbench", appauthor=False) / "locks" / f"cores-{platform.node()}"
+    """Return the lock file of this machine's cores, in SVGPBENCH_LOCKS or the user's cache.
+
+    Several machines may share one home folder. Runs with different folders do not see each other.
+    """
+    given = os.environ.get(LOCKS_VARIABLE)
+    cache = Path(given).expanduser() if given else user_cache_path("svgpbench", appauthor=False)
+    return cache / "locks" / f"cores-{platform.node()}"
 
 
 def core_locks() -> FileLocks:

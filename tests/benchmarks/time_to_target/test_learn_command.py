@@ -30,7 +30,6 @@ from svgpbench.benchmarks.timing.problems import shape_of
 from svgpbench.cli.application import exit_code
 from svgpbench.cli.learn import _contestants
 from svgpbench.environment import OURS
-from svgpbench.runs import core_locks
 
 PLAN = """
 seeds = [0, 1]
@@ -62,8 +61,6 @@ def learn(
 ) -> Learn:
     (tmp_path / "plan.toml").write_text(PLAN)
     monkeypatch.setenv("COLUMNS", "200")
-    # the cores that other tests hold meanwhile are not seen here
-    monkeypatch.setattr(core_locks, "core_file", lambda: tmp_path / "locks" / "cores")
 
     def run(*arguments: str) -> tuple[int, str, str]:
         where = ("--plan", str(tmp_path / "plan.toml"), "--results", str(tmp_path / "records"))
