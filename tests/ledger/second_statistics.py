@@ -16,8 +16,15 @@ from second_cells import Floats, Run, majority
 RATIO = 1.1
 TRAINING = ("elbo", "noise_variance", "log_")  # measures of the training rows begin so
 THIRDS = {"early": (0, 1), "midway": (1, 2), "late": (2, 3)}
-SHARE = {"rmse": 0.01, "mae": 0.01, "nmae": 0.01, "nmse": 0.02, "noise_variance": 0.05}
-WIDTH = {"nlpd": 0.01, "bound_gap": 0.01, "error_rate": 0.005, "log": 0.05}
+SHARE = {
+    "rmse": 0.01,
+    "mae": 0.01,
+    "nmae": 0.01,
+    "crps": 0.01,
+    "nmse": 0.02,
+    "noise_variance": 0.05,
+}
+WIDTH = {"nlpd": 0.01, "coverage": 0.01, "bound_gap": 0.01, "error_rate": 0.005, "log": 0.05}
 FAMILY = {"q-svgp": "Gaussian", "t-svgp": "Gaussian", "orth": "γ ∪ β", "hybrid": "γ ∪ β"}
 THETA = {
     "log_variance": "variance",
@@ -175,6 +182,13 @@ def larger_is_better(metric: str) -> bool:
     return per_row(metric) and metric != "elbo_drop"
 
 
+def score(number: float, metric: str) -> float:
+    """Return a number that is larger for a better one."""
+    if metric == "coverage":  # of the central 95 %
+        return -abs(number - 0.95)
+    return number if larger_is_better(metric) else -number
+
+
 def series(run: Run, metric: str) -> Floats | None:
     """Return a metric by evaluation; None where the trace does not have it."""
     if metric in THETA:
@@ -324,16 +338,18 @@ class Case:
         kind = self.perturbed if perturbed else self.plain
         (first, at), (second, other_at) = map(at_moment, pair)
         keys = sorted(set(kind.get(first, {})) & set(kind.get(second, {})))
-        sign = 1.0 if larger_is_better(metric) else -1.0
-        median = self.any_unstable(pair)
+        median = self.any_unstable(pair) and not change
 
         def one(method: str, key: tuple[int, int], moment: str) -> float:
             run = kind[method][key]
+            number = number_of(run, metric, moment, median, self.rules)
             if change:
-                return change_of(run, metric, moment)
-            return number_of(run, metric, moment, median, self.rules)
+                return score(number, metric) - score(
+                    number - change_of(run, metric, moment), metric
+                )
+            return score(number, metric)
 
-        values = [sign * (one(first, key, at) - one(second, key, other_at)) for key in keys]
+        values = [one(first, key, at) - one(second, key, other_at) for key in keys]
         return pd.Series(values, pd.MultiIndex.from_tuples(keys or [(0, 0)])[: len(keys)], float)
 
     def units(self, values: pd.Series[float], metric: str) -> tuple[Floats, float, bool]:

@@ -373,6 +373,9 @@ PREDICATES: dict[str, tuple[AnyPredicate, list[Run], Grade]] = {
         Grade.holds,
     ),
     "sensitive": (SENSITIVE, at_rates("nlpd", 0.1, 0.2, 0.5, 0.1, 0.2, 0.3), Grade.holds),
+    "a share of the CRPS": (better("crps"), planted("crps", 0.1966, 0.2, apart=1e-5), Grade.holds),
+    "nearer to 95 %": (better("coverage"), planted("coverage", 0.945, 0.99), Grade.holds),
+    "further from 95 %": (better("coverage"), planted("coverage", 0.99, 0.93), Grade.fails),
     "insensitive": (SENSITIVE, at_rates("nlpd", 0.1, 0.2, 0.3, 0.1, 0.2, 0.305), Grade.fails),
 }
 """By what is planted, a part, its cells, and the grade by the document."""

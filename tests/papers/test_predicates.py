@@ -163,6 +163,19 @@ def test_no_worse_is_non_inferiority(difference: float, spread: float, grade: Gr
     assert judged(by(difference, spread), "ordering", **keys).grade == grade
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "outcome"),
+    [(0.94, 0.98, "better"), (0.98, 0.94, "worse"), (0.99, 0.91, "equal"), (0.951, 0.949, "equal")],
+)
+def test_coverage_is_better_the_nearer_it_is_to_95_percent(
+    first: float, second: float, outcome: str
+) -> None:
+    frame = planted({"A": around(first), "B": around(second)}, "coverage")
+    (effect,) = judged(frame, "equality", metric="coverage", methods=("A", "B")).effects
+    distances = abs(second - 0.95) - abs(first - 0.95)
+    assert (effect.outcome, effect.value) == (outcome, pytest.approx(distances, abs=1e-12))
+
+
 def test_no_worse_says_how_many_splits_would_decide() -> None:
     keys = {"metric": "nlpd", "methods": ("A", "B"), "at_least": True}
     (effect,) = judged(

@@ -71,6 +71,8 @@ MEASURES = {
     "mae": Measure(METRICS["mae"].title, "lower", "test", relative=0.01),
     "nmae": Measure(METRICS["nmae"].title, "lower", "test", relative=0.01),
     "nmse": Measure(METRICS["nmse"].title, "lower", "test", relative=0.02),
+    "crps": Measure(METRICS["crps"].title, "lower", "test", relative=0.01),
+    "coverage": Measure(METRICS["coverage"].title, METRICS["coverage"].better, "test", region=0.01),
     "elbo_early": Measure(
         "mean ELBO of the first third", "higher", "training", per_datum=1e-3, of_trace=True
     ),
@@ -88,16 +90,6 @@ MEASURES = {
 }
 
 
-TRACED = {"coverage": METRICS["coverage"].title}
-"""Titles of columns that a run shows and for which no interval is computed."""
-
-
-def known_column(name: str) -> str:
-    """Return the name. Raises `UserError` if it is neither a measure nor a key of `TRACED`."""
-    refuse_unknown("measure", [name], {**MEASURES, **TRACED})
-    return name
-
-
 def known_measure(name: str) -> str:
     """Return the name. Raises `UserError`, which suggests the nearest name, if it is no measure."""
     refuse_unknown("measure", [name], MEASURES)
@@ -105,4 +97,3 @@ def known_measure(name: str) -> str:
 
 
 MeasureName = Annotated[str, AfterValidator(known_measure)]
-ColumnName = Annotated[str, AfterValidator(known_column)]

@@ -28,7 +28,7 @@ from svgpbench.stats.differences import (
     superiority_outcome,
 )
 from svgpbench.stats.effects import Effect, Outcome, in_regions
-from svgpbench.stats.measures import ColumnName
+from svgpbench.stats.measures import MeasureName
 from svgpbench.stats.rules import RULES, Rules
 
 INSIDE, SOME, OUTSIDE = "inside", "some inside", "outside"
@@ -50,7 +50,7 @@ class Within(Predicate):
     """
 
     predicate: Literal["within"]
-    metric: ColumnName
+    metric: MeasureName
     method: str
     at_least: float = -math.inf
     at_most: float = math.inf
