@@ -32,5 +32,6 @@ def judged(frame: pd.DataFrame, predicate: str, rules: Rules = RULES, **keys: An
         return part(predicate, **keys).judge(frame, rules)
     core = part(predicate, **keys).model_copy(update={"core": True})
     judgement, under = judge_part(core, frame)
-    assert under == {name: core.judge(frame, each) for name, each in VARIANTS.items()}
+    grades = {name: varied.grade for name, varied in under.items()}
+    assert grades == {name: core.judge(frame, each).grade for name, each in VARIANTS.items()}
     return judgement

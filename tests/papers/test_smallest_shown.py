@@ -59,6 +59,8 @@ def test_the_printed_effect_stands_beside_it_and_a_smallest_effect_of_interest_m
     assert shown(frame("mae", GAINS), "mae", printed_effect=0.0034) == expected
     keys = {"printed_effect": 0.0034, "smallest_effect": 0.001}
     assert shown(frame("mae", GAINS), "mae", **keys) == expected
+    several = shown(frame("mae", GAINS), "mae", printed_effect=[0.0034, 0.01, 0.007])
+    assert several == f"{SAYS}{percent} (printed: 0.34 to 1 %)"
 
 
 def test_of_several_data_sets_it_is_a_range_and_of_data_sets_as_units_one_number() -> None:

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import Judged
-from svgpbench.papers.predicates.predicate import AtTheEnd
 
 MOST: Final = 1000.0
 """Largest multiple of what matters on the axis; larger effects are drawn at its end."""
@@ -43,7 +42,7 @@ class ForestRow(NamedTuple):
     middle: float
     low: float
     high: float
-    printed: float | None = None
+    printed: tuple[float, ...] = ()
 
 
 def forest_rows(judged: Iterable[Judged]) -> list[ForestRow]:
@@ -59,9 +58,6 @@ def _rows(judged: Judged) -> Iterator[ForestRow]:
             continue
         middles = [x[0] for x in effects]
         one = len(effects) == 1
-        printed = None
-        if isinstance(stated, AtTheEnd) and stated.printed_effect is not None:
-            printed = stated.printed_effect / stated.measure.smallest
         yield ForestRow(
             judged.claim.id,
             stated.says,
@@ -70,7 +66,7 @@ def _rows(judged: Judged) -> Iterator[ForestRow]:
             median(middles),
             effects[0][1] if one else min(middles),
             effects[0][2] if one else max(middles),
-            printed,
+            stated.printed_in_regions,
         )
 
 
@@ -97,8 +93,8 @@ def as_text(rows: Sequence[ForestRow]) -> str:
         cells[middle] = "·"
         for at in range(column(row.low), column(row.high) + 1):
             cells[at] = "─"
-        if row.printed is not None:
-            cells[column(row.printed)] = "▲"
+        for printed in row.printed:
+            cells[column(printed)] = "▲"
         cells[column(row.middle)] = "●"
         words = f"{row.claim:<16} {row.grade[:14]:<15} {row.cases:>3}"
         lines.append(f"{words}  {''.join(cells).rstrip()}")
@@ -125,8 +121,8 @@ def draw(rows: Sequence[ForestRow], path: Path) -> tuple[int, int]:
             colour = COLOURS.get(row.grade, "#777777")
             axes.plot([place(row.low), place(row.high)], [at, at], color=colour, lw=1.2)
             axes.plot(place(row.middle), at, "o", color=colour, ms=3.4)
-            if row.printed is not None:
-                axes.plot(place(row.printed), at, "^", mec=colour, mfc="white", ms=4.2, mew=0.8)
+            for printed in row.printed:
+                axes.plot(place(printed), at, "^", mec=colour, mfc="white", ms=4.2, mew=0.8)
         axes.set_yticks(range(len(rows)), [_label(row) for row in rows], fontsize=6.5)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         ticks = [-MOST, -100, -10, -1, 1, 10, 100, MOST]

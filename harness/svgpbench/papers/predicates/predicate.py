@@ -46,6 +46,11 @@ class Predicate(Strict, ABC):
         """Names of the methods that the part is about."""
         return ()
 
+    @property
+    def printed_in_regions(self) -> tuple[float, ...]:
+        """Effects that the paper prints, in multiples of what matters."""
+        return ()
+
     def lacks(self, design: Design) -> str:
         """Return what a design lacks whose runs cannot decide the part, whatever comes out; else nothing."""
         return ""
@@ -54,26 +59,36 @@ class Predicate(Strict, ABC):
 class AtTheEnd(Predicate):
     """A part about the results of methods after an equal number of steps.
 
-    `printed_effect` is the difference that the paper prints. `smallest_effect` is the smallest one that
-    matters for the claim, in place of the region of the measure. Both are in the unit that data sets share:
-    a share of the second method's value for a measure whose region is one, nats per datum for a bound,
-    else the measure's own.
+    `printed_effect` is the difference that the paper prints, or a list of several. `smallest_effect` is the
+    smallest one that matters for the claim, in place of the region of the measure. Both are in the unit that
+    data sets share: a share of the second method's value for a measure whose region is one, nats per datum
+    for a bound, else the measure's own.
     """
 
     metric: MeasureName
-    printed_effect: float | None = None
+    printed_effect: float | tuple[float, ...] = ()
     smallest_effect: PositiveFloat | None = None
 
     @model_validator(mode="after")
     def _could_see_what_is_printed(self) -> AtTheEnd:
         if self.smallest_effect is None:
             return self
-        if self.printed_effect is None or self.smallest_effect >= abs(self.printed_effect):
+        if self.smallest_effect >= min(map(abs, self.printed_effects), default=0.0):
             raise ValueError(
                 "a smallest effect lies below the printed one; give printed_effect, and a smaller "
                 "smallest_effect"
             )
         return self
+
+    @property
+    def printed_effects(self) -> tuple[float, ...]:
+        """The printed differences, also if there is one or none."""
+        printed = self.printed_effect
+        return printed if isinstance(printed, tuple) else (printed,)
+
+    @property
+    def printed_in_regions(self) -> tuple[float, ...]:
+        return tuple(effect / self.measure.smallest for effect in self.printed_effects)
 
     @property
     def measure(self) -> Measure:
@@ -91,8 +106,8 @@ class AtTheEnd(Predicate):
         if not at_the_end:
             return ""
         text = f"smallest effect these runs could show: {at_the_end}"
-        if self.printed_effect is not None:
-            text += f" (printed: {self.measure.in_words(self.printed_effect)})"
+        if printed := self.printed_effects:
+            text += f" (printed: {self.measure.in_words(min(printed), max(printed))})"
         widened = self._half_widths(lasting)
         return f"{text}; for one that lasts: {widened}" if widened not in ("", at_the_end) else text
 

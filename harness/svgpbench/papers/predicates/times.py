@@ -90,9 +90,14 @@ class Ratio(OfTimes):
     """
 
     predicate: Literal["ratio"]
+    printed_effect: PositiveFloat | None = None
     at_least: PositiveFloat
     at_most: PositiveFloat | None = None
     refuted_at: PositiveFloat = REGION
+
+    @property
+    def printed_in_regions(self) -> tuple[float, ...]:
+        return (math.log(self.printed_effect) / math.log(REGION),) if self.printed_effect else ()
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         judged = [self._on_problem(*item, rules) for item in self.ratios(frame).items()]
