@@ -13,7 +13,17 @@ from planted_traces import converging
 from test_grading import judged as graded
 from test_grading import residual
 
-from svgpbench.papers.forest import MOST, WIDTH, ForestRow, as_text, draw, forest_rows, place
+from svgpbench.papers.forest import (
+    LONGEST,
+    MOST,
+    WIDTH,
+    ForestRow,
+    _labels,
+    as_text,
+    draw,
+    forest_rows,
+    place,
+)
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import Judged, Part
 from svgpbench.papers.predicates.all_predicates import Ordering
@@ -83,4 +93,11 @@ def test_the_text_fits_80_columns_and_shows_each_row() -> None:
 def test_the_picture_is_as_wide_as_a_telephone(tmp_path: Path) -> None:
     width, height = draw(ROWS, tmp_path / "effects.png")
     assert (tmp_path / "effects.png").stat().st_size > 5000
-    assert (width, height) == (430, 141)
+    assert (width, height) == (430, 161)
+
+
+def test_an_id_stands_where_its_claim_begins_and_long_texts_are_cut() -> None:
+    again = ROWS[0]._replace(says="a test that takes more words than the picture has room for")
+    first, second, third = _labels([ROWS[0], again, ROWS[1]])
+    assert (first, third) == ("adam2021-15  higher", "salimbeni2018-17  lower")
+    assert (len(second), second[:6], second[-1]) == (LONGEST, "a test", "…")

@@ -17,6 +17,9 @@ MOST: Final = 1000.0
 WIDTH: Final = 41
 """Characters of the axis in a terminal, an odd number so that it has a middle."""
 
+LONGEST: Final = 50
+"""Most characters of a row's text in the picture."""
+
 COLOURS: Final = {
     Grade.holds: "#1b7f4d",
     Grade.corrected: "#1b7f4d",
@@ -113,33 +116,43 @@ def draw(rows: Sequence[ForestRow], path: Path) -> tuple[int, int]:
     from svgpbench.output.panel import STYLE
 
     with rc_context(STYLE):
-        figure = Figure(figsize=(4.3, 0.205 * len(rows) + 1.0), layout="constrained")
+        figure = Figure(figsize=(4.3, 0.205 * len(rows) + 1.2), layout="constrained")
         axes = figure.subplots()
         axes.axvspan(place(-1.0), place(1.0), color="#e8e8e8", lw=0)
         axes.axvline(0.0, color="#888888", lw=0.6)
         for at, row in enumerate(rows):
+            axes.axhline(at, color="#efefef", lw=0.5, zorder=0)  # leads the eye to the label
             colour = COLOURS.get(row.grade, "#777777")
-            axes.plot([place(row.low), place(row.high)], [at, at], color=colour, lw=1.2)
-            axes.plot(place(row.middle), at, "o", color=colour, ms=3.4)
+            axes.plot([place(row.low), place(row.high)], [at, at], color=colour, lw=1.2, zorder=2)
+            axes.plot(place(row.middle), at, "o", color=colour, ms=3.4, zorder=3)
             for printed in row.printed:
                 axes.plot(place(printed), at, "^", mec=colour, mfc="white", ms=4.2, mew=0.8)
-        axes.set_yticks(range(len(rows)), [_label(row) for row in rows], fontsize=6.5)
+        axes.set_yticks(range(len(rows)), _labels(rows), fontsize=6.5)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         ticks = [-MOST, -100, -10, -1, 1, 10, 100, MOST]
         axes.set_xticks([place(x) for x in ticks], [f"{x:g}".replace("-", "−") for x in ticks])
         axes.set_xlim(-1.04, 1.04)
-        axes.set_xlabel("for the claim, in multiples of what matters")
+        axes.tick_params(axis="x", top=True, labeltop=True, labelsize=7)
+        axes.set_xlabel(
+            "effect in favour of the claim,\nin multiples of what matters", fontsize=7.5
+        )
         words = ("holds", "mixed, direction only", "fails", "open")
         grades = (Grade.holds, Grade.mixed, Grade.fails, Grade.open)
         for word, grade in zip(words, grades, strict=True):
             axes.plot([], [], "o", color=COLOURS[grade], ms=3.4, label=word)
-        axes.legend(loc="lower center", bbox_to_anchor=(0.3, 1.0), ncols=4, frameon=False, fontsize=6.5,
+        axes.plot([], [], "^", mec="#555555", mfc="white", ms=4.2, mew=0.8, label="printed")
+        axes.legend(loc="lower center", bbox_to_anchor=(0.1, 1.01), ncols=5, frameon=False, fontsize=6.5,
                     handletextpad=0.1, columnspacing=0.8)  # fmt: skip
         figure.savefig(path, dpi=130)
         width, height = figure.get_size_inches()
     return round(100 * width), round(100 * height)
 
 
-def _label(row: ForestRow) -> str:
-    says = row.says if len(row.says) <= 34 else f"{row.says[:33].rstrip()}…"
-    return f"{row.claim}  {says}"
+def _labels(rows: Sequence[ForestRow]) -> list[str]:
+    """Return the text of each row, with the id of its claim where the claim begins."""
+    before = ["", *(row.claim for row in rows)]
+    texts = [
+        row.says if row.claim == last else f"{row.claim}  {row.says}"
+        for row, last in zip(rows, before, strict=False)
+    ]
+    return [text if len(text) <= LONGEST else f"{text[: LONGEST - 1].rstrip()}…" for text in texts]
