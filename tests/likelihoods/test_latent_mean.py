@@ -43,7 +43,12 @@ from svgpbench.plugins import METHODS, load_backend, whole
 
 Floats = npt.NDArray[np.float64]
 NUMPY = load_backend("numpy")
-RNG = np.random.default_rng(4)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Draws of a test, whatever tests ran before it."""
+    return np.random.default_rng(4)
 
 
 def mean_of(likelihood: Likelihood, y: npt.ArrayLike) -> Floats:
@@ -76,8 +81,8 @@ class Linked(QuadratureLikelihood):
 
 
 @pytest.mark.parametrize("mean", [0.01, 1.0, 30.0, 1e4, 1e9])
-def test_counts_have_the_logarithm_of_their_mean(mean: float) -> None:
-    y = RNG.poisson(mean, 400)
+def test_counts_have_the_logarithm_of_their_mean(mean: float, rng: np.random.Generator) -> None:
+    y = rng.poisson(mean, 400)
     wanted = np.log(y.mean())
     assert mean_of(Poisson(), y) == pytest.approx(wanted, rel=1e-13)
     assert mean_of(Linked(link="negative binomial"), y) == pytest.approx(wanted, rel=1e-9)
@@ -95,12 +100,12 @@ def test_labels_have_the_link_of_their_frequency(ones: int) -> None:
     assert squashed == pytest.approx(ndtri((p - 1e-3) / (1 - 2e-3)), rel=1e-12, abs=1e-15)
 
 
-def test_classes_have_the_logarithms_of_their_frequencies() -> None:
+def test_classes_have_the_logarithms_of_their_frequencies(rng: np.random.Generator) -> None:
     y = np.repeat([0.0, 1.0, 2.0], [900, 80, 20])
     mean = mean_of(Softmax(classes=3), y)
     assert np.exp(log_softmax(mean)) == pytest.approx([0.9, 0.08, 0.02], rel=1e-13)
     assert mean.sum() == pytest.approx(0.0, abs=1e-14)
-    largest = mean_of(RobustMax(classes=3), y) + RNG.standard_normal((200_000, 3))
+    largest = mean_of(RobustMax(classes=3), y) + rng.standard_normal((200_000, 3))
     shares = np.bincount(largest.argmax(axis=1)) / len(largest)
     # the noise is normal where the formula has Gumbel noise: .899, .088, .013, and draws to 1e-3
     assert shares == pytest.approx([0.899, 0.088, 0.013], abs=2e-3)
@@ -144,11 +149,11 @@ def test_the_best_constant_of_a_likelihood_that_is_flat_or_never_finite_is_zero(
 # --- what it does -----------------------------------------------------------------------------
 
 
-def test_a_mean_is_a_shift_of_the_marginals(ops: Ops) -> None:
+def test_a_mean_is_a_shift_of_the_marginals(ops: Ops, rng: np.random.Generator) -> None:
     mean = np.array([0.7, -1.2, 0.1])
     likelihood = Softmax(classes=3)
-    y, noise = ops.asarray(np.array([0.0, 2.0])), ops.asarray(RNG.standard_normal((9, 3)))
-    mu, v = RNG.standard_normal((3, 2)), ops.asarray(RNG.uniform(0.2, 1.0, (3, 2)))
+    y, noise = ops.asarray(np.array([0.0, 2.0])), ops.asarray(rng.standard_normal((9, 3)))
+    mu, v = rng.standard_normal((3, 2)), ops.asarray(rng.uniform(0.2, 1.0, (3, 2)))
     parameters = likelihood.bind((), noise)
     moved = Conditional(likelihood, parameters, mean=ops.asarray(mean[:, None]))
     at_mu, at_f = ops.asarray(mu), ops.asarray(mu + mean[:, None])
@@ -317,9 +322,11 @@ TRAINED = {"em_iterations": 25, "m_steps": 0, "learn": []}
 FAR = [[1e3], [-1e3]]
 
 
-def test_counts_far_from_the_data_are_predicted_by_their_mean(tmp_path: Path) -> None:
-    X = RNG.standard_normal((60, 1))
-    y = RNG.poisson(300.0 + 20.0 * X[:, 0]).astype(float)
+def test_counts_far_from_the_data_are_predicted_by_their_mean(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    X = rng.standard_normal((60, 1))
+    y = rng.poisson(300.0 + 20.0 * X[:, 0]).astype(float)
     posterior = fit(X, y, likelihood="poisson", inducing=12, training=TRAINED)
     mu, v = posterior.latent(FAR)
     assert mu[0] == pytest.approx(np.log(y.mean()), rel=1e-9)
@@ -334,13 +341,13 @@ def test_counts_far_from_the_data_are_predicted_by_their_mean(tmp_path: Path) ->
     assert again.predict(X).equals(posterior.predict(X))
     assert again.score(X, y) == posterior.score(X, y)
     by_zero = {"name": "poisson", "latent_mean": "zero"}
-    few = RNG.poisson(2.0, 60).astype(float)
+    few = rng.poisson(2.0, 60).astype(float)
     other = fit(X, few, likelihood=by_zero, inducing=12, training=TRAINED)
     assert other.latent(FAR)[0] == pytest.approx(0.0, abs=1e-12)
 
 
-def test_a_rare_class_has_its_frequency_far_from_the_data() -> None:
-    X = RNG.standard_normal((200, 1))
+def test_a_rare_class_has_its_frequency_far_from_the_data(rng: np.random.Generator) -> None:
+    X = rng.standard_normal((200, 1))
     y = np.where(np.arange(200) < 10, "rare", "usual")
     posterior = fit(X, y, likelihood="bernoulli-probit", inducing=8, training=TRAINED)
     assert posterior.latent(FAR)[0] == pytest.approx(ndtri(0.95), rel=1e-9)  # class 1 is "usual"
@@ -348,9 +355,9 @@ def test_a_rare_class_has_its_frequency_far_from_the_data() -> None:
     assert posterior.predict(FAR)["p(rare)"].to_numpy() == pytest.approx(wanted, rel=1e-6)
 
 
-def test_a_file_without_a_mean_has_a_mean_of_zero(tmp_path: Path) -> None:
-    X = RNG.standard_normal((30, 1))
-    y = RNG.poisson(5.0, 30).astype(float)
+def test_a_file_without_a_mean_has_a_mean_of_zero(tmp_path: Path, rng: np.random.Generator) -> None:
+    X = rng.standard_normal((30, 1))
+    y = rng.poisson(5.0, 30).astype(float)
     posterior = fit(X, y, likelihood="poisson", inducing=5, training=TRAINED)
     path = save_posterior(posterior, tmp_path / "one.npz")
     with np.load(path) as kept:
@@ -373,9 +380,9 @@ def test_gammaln_is_the_constant_of_a_bound_with_a_mean() -> None:
     assert pytest.approx(y * np.log(4.0) - 4.0 - gammaln(y + 1.0), rel=1e-9) == V
 
 
-def test_inducing_functions_and_minibatches_train_with_a_mean() -> None:
-    X = RNG.standard_normal((80, 1))
-    y = RNG.poisson(50.0, 80).astype(float)
+def test_inducing_functions_and_minibatches_train_with_a_mean(rng: np.random.Generator) -> None:
+    X = rng.standard_normal((80, 1))
+    y = rng.poisson(50.0, 80).astype(float)
     for inducing, training in (
         ({"count": 8, "functions": "features"}, {}),
         (InducingConfig(count=8).model_dump(), {"batch_size": 20, "e_rate": 0.3}),

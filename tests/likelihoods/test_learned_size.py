@@ -52,3 +52,16 @@ def test_it_is_scipy_s_where_f_is_known(page: dict[str, Any]) -> None:
     value, _ = page["NegativeBinomial"]().log_density(numpy, page["Size"](2.5), Y[:, None], f)
     expected = scipy.stats.nbinom(2.5, 2.5 / (2.5 + np.exp(MU[0]))).logpmf(Y)
     np.testing.assert_allclose(value[0, :, 0], expected, rtol=1e-12)
+
+
+def test_its_bend_is_where_its_expectations_need_nodes(page: dict[str, Any]) -> None:
+    numpy, likelihood = load_backend("numpy"), page["NegativeBinomial"](integrals="adaptive")
+    v, t = np.array([[1e-4, 0.3, 9.0]]), np.linspace(-12.0, 12.0, 400_001)
+    weights = np.exp(-0.5 * t * t) * (t[1] - t[0]) / np.sqrt(2.0 * np.pi)
+    for size in (0.05, 2.5, 300.0):
+        p = page["Size"](size)
+        for mu in (MU, np.log(size) + np.array([[-6.0, 0.5, 8.0]])):
+            f = mu[..., None] + np.sqrt(v)[..., None] * t
+            expected = (likelihood.log_density(numpy, p, Y[:, None], f)[0] @ weights)[0]
+            found = likelihood.variational_expectations(numpy, p, Y, mu, v)
+            np.testing.assert_allclose(found, expected, rtol=1e-9)
