@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from planted_frames import around, planted, reversed_around, together
 from planted_grades import judged
 from planted_traces import converging
@@ -94,6 +95,8 @@ def test_the_picture_is_as_wide_as_a_telephone(tmp_path: Path) -> None:
     width, height = draw(ROWS, tmp_path / "effects.png")
     assert (tmp_path / "effects.png").stat().st_size > 5000
     assert (width, height) == (430, 161)
+    with Image.open(tmp_path / "effects.png") as image:
+        assert image.mode == "P"
 
 
 def test_an_id_stands_where_its_claim_begins_and_long_texts_are_cut() -> None:
