@@ -25,7 +25,7 @@ from svgpbench.papers.grading import evidence_of, judge, judge_part
 from svgpbench.papers.predicates.all_predicates import AnyPredicate, Ordering
 from svgpbench.papers.predicates.designs import MoreOften
 from svgpbench.papers.predicates.rates import Band, Sensitive, Tolerates
-from svgpbench.papers.predicates.traces import Sooner
+from svgpbench.papers.predicates.traces import Sooner, Within
 from svgpbench.stats.convergence import bound_trace
 from svgpbench.stats.differences import Sample
 
@@ -324,6 +324,9 @@ TOLERATES = Tolerates(
 )
 SENSITIVE = Sensitive(predicate="sensitive", metric="nlpd", more=RATES[:3], less=RATES[3:], **KEYS)
 OFTEN = MoreOften(predicate="more-often", metric="mae", **PAIR)
+WITHIN = Within(predicate="within", metric="mae", method="A", at_most=0.25, **KEYS)
+LAST_LOOK = of("A", planted("mae", 0.1, 0.2, batch=100, seeds=6), {9: 0.3}, "mae")
+"""Runs on minibatches in which A is better in the last quarter, and worse at the last evaluation."""
 
 PLANTED: dict[str, tuple[AnyPredicate, list[Run]]] = {
     "rows_covered": (better("elbo"), planted("elbo", 0.5, 0.0, rows=100)),
@@ -360,6 +363,13 @@ def test_the_comparison_fails_on_planted_cells_where_a_rule_is_the_opposite(rule
         both(part, runs, opposite(rule))
 
 
+AT_THE_LAST = of(
+    "B 4",
+    at_rates("nlpd", 0.1, 0.2, 0.4, 0.1, 0.2, 0.3, batch=100),
+    {7: 0.2, 8: 0.2, 9: 0.41},
+    "nlpd",
+)
+"""B's range is the larger one at the last evaluation alone."""
 WORSE_LATER = planted("mae", 0.2, 0.2, apart=0.01, seeds=12)
 PREDICATES: dict[str, tuple[AnyPredicate, list[Run], Grade]] = {
     "more often better": (OFTEN, planted("mae", 0.1, 0.2, seeds=6), Grade("direction only")),
@@ -373,6 +383,9 @@ PREDICATES: dict[str, tuple[AnyPredicate, list[Run], Grade]] = {
         Grade.holds,
     ),
     "sensitive": (SENSITIVE, at_rates("nlpd", 0.1, 0.2, 0.5, 0.1, 0.2, 0.3), Grade.holds),
+    "within, by the last quarter": (WITHIN, LAST_LOOK, Grade.holds),
+    "more often, by the last quarter": (OFTEN, LAST_LOOK, Grade("direction only")),
+    "sensitive, by the last quarter": (SENSITIVE, AT_THE_LAST, Grade.holds),
     "a share of the CRPS": (better("crps"), planted("crps", 0.1966, 0.2, apart=1e-5), Grade.holds),
     "nearer to 95 %": (better("coverage"), planted("coverage", 0.945, 0.99), Grade.holds),
     "further from 95 %": (better("coverage"), planted("coverage", 0.99, 0.93), Grade.fails),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from planted_frames import around, planted, reversed_around, together
-from planted_grades import judged
+from planted_grades import judged, part
 from planted_traces import converging
 from test_grading import judged as graded
 from test_grading import residual
@@ -66,6 +66,14 @@ def test_a_row_spans_its_cases_and_has_what_is_printed() -> None:
     assert (row.low, row.middle, row.high) == pytest.approx((2.0, 5.0, 9.0))
     assert row.printed == pytest.approx((4.0, 2.0))
     assert forest_rows([replace(of_experiments(), kind="ours")]) == []
+
+
+def test_a_printed_ratio_is_in_multiples_of_a_tenth_more() -> None:
+    keys = {"methods": ("A", "B"), "at_least": 4.0}
+    ratio = part("ratio", printed_effect=5.0, **keys)
+    assert ratio.printed_in_regions == pytest.approx((math.log(5) / math.log(1.1),))
+    assert part("ratio", **keys).printed_in_regions == ()
+    assert part("sooner", methods=("A", "B")).printed_in_regions == ()
 
 
 def test_the_axis_is_even_and_ends() -> None:

@@ -73,7 +73,8 @@ class Ordering(AtTheEnd):
                 for effect in self._pair(cases, *pair, rules)
             )
         pairs = [self._pair(cases, *pair, rules) for pair in pairwise(self.methods)]
-        ranks = average_ranks(frame, self.metric, MEASURES[self.metric].better, self.methods)
+        end = column_of(frame, self.metric, "end")
+        ranks = average_ranks(frame, end, MEASURES[self.metric].better, self.methods)
         effects = tuple(effect for pair in pairs for effect in pair)
         return Judgement(combined(judge_cases(pair).grade for pair in pairs), effects, ranks)
 

@@ -33,7 +33,7 @@ from svgpbench.stats.differences import (
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MEASURES, MeasureName
 from svgpbench.stats.over_sets import compare
-from svgpbench.stats.pairs import OneDataSet
+from svgpbench.stats.pairs import OneDataSet, column_of
 from svgpbench.stats.rules import RULES, Rules
 
 Floats = npt.NDArray[np.float64]
@@ -104,7 +104,8 @@ class MoreOften(Predicate):
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         plain = frame[(frame["perturbation"] == 0) & (frame["status"] == "ok")]
         better = MEASURES[self.metric].better
-        losses = plain[self.metric].map(lambda value: loss(value, better))
+        end = column_of(plain, self.metric, "end")
+        losses = plain[end].map(lambda value: loss(value, better))
         wide = losses.set_axis(pd.MultiIndex.from_frame(plain[[*RUN, "method"]])).unstack("method")
         gains = (wide[self.methods[1]] - wide[self.methods[0]]).dropna()
         won, lost = int((gains > 0).sum()), int((gains < 0).sum())

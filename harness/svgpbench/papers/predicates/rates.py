@@ -21,6 +21,7 @@ from svgpbench.stats.designs import Design
 from svgpbench.stats.differences import REPLICATE, superiority_outcome
 from svgpbench.stats.effects import Effect, Outcome, in_regions
 from svgpbench.stats.measures import MEASURES, MeasureName
+from svgpbench.stats.pairs import column_of
 from svgpbench.stats.rules import RULES, Rules
 
 SEEDS = 3
@@ -141,7 +142,7 @@ class Tolerates(OverRates):
     def _walks(self, cells: pd.DataFrame, labels: tuple[str, ...], rules: Rules) -> pd.DataFrame:
         """Return the rate and seed of each run, and whether it works."""
         own = cells[cells["method"].isin(labels)]
-        bound = own[self.metric].where(own["status"] == "ok")
+        bound = own[column_of(own, self.metric, "end")].where(own["status"] == "ok")
         start = own["bound_trace"].map(lambda trace: trace.start)
         best = bound.groupby([own[key] for key in REPLICATE]).transform("max")
         lived = bound >= best - rules.threshold * self.share * (best - start)
@@ -220,7 +221,7 @@ class Sensitive(OverRates):
     def _ranges(self, cells: pd.DataFrame, labels: tuple[str, ...]) -> pd.Series[float]:
         """Return the range of the measure over the rates, for each run; infinite if a rate failed."""
         own = cells[cells["method"].isin(labels)]
-        values = own[self.metric].where(own["status"] == "ok")
+        values = own[column_of(own, self.metric, "end")].where(own["status"] == "ok")
         groups = values.groupby([own[key] for key in REPLICATE])
         ranges = groups.max() - groups.min()
         return ranges.where(groups.count() == groups.size(), math.inf)
@@ -229,7 +230,7 @@ class Sensitive(OverRates):
 def _band(cells: pd.DataFrame, name: str, rules: Rules) -> Bracket:
     """Return the bracket of the width of the widest run of neighbouring rates that work."""
     measure = MEASURES[name]
-    values = cells[name].where(cells["status"] == "ok")
+    values = cells[column_of(cells, name, "end")].where(cells["status"] == "ok")
     cells = cells.assign(loss=[loss(value, measure.better) for value in values])
     losses = cells.pivot(
         index=["split_seed", "fold", "seed"], columns="e_rate", values="loss"

@@ -29,6 +29,7 @@ from svgpbench.stats.differences import (
 )
 from svgpbench.stats.effects import Effect, Outcome, in_regions
 from svgpbench.stats.measures import MeasureName
+from svgpbench.stats.pairs import column_of
 from svgpbench.stats.rules import RULES, Rules
 
 INSIDE, SOME, OUTSIDE = "inside", "some inside", "outside"
@@ -61,8 +62,8 @@ class Within(Predicate):
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         cells = frame[(frame["method"] == self.method) & (frame["perturbation"] == 0)]
-        groups = cells.groupby("data", sort=False)
-        by_data = ((data, group[self.metric]) for data, group in groups)
+        end = column_of(cells, self.metric, "end")
+        by_data = cells.groupby("data", sort=False)[end]
         return _judge_range(by_data, self.at_least, self.at_most)
 
 
