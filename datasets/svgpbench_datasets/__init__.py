@@ -10,6 +10,7 @@ from svgpbench_datasets.splits import (
     block_fold,
     column_fold,
     group_fold,
+    hold_out,
     k_fold,
     random_split,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "column_fold",
     "fingerprint",
     "group_fold",
+    "hold_out",
     "k_fold",
     "load_user_table",
     "prepare",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -123,6 +123,18 @@ def random_split(n: int, test_fraction: float, seed: int) -> Split:
         raise DataError(f"test fraction {test_fraction} of {n} rows leaves no {part} row")
     rows = _permutation(n, seed)
     return Split(rows[held_out:], rows[:held_out], "random", 0, 1, seed)
+
+
+def hold_out(split: Split, share: float, seed: int) -> Split:
+    """Return the training part of a split, with a random share of it as the test part.
+
+    The test part of `split` is left out, so that it plays no part in a choice, such as of learning rates.
+
+    Raises:
+        DataError: the share is out of range, or a part would be empty.
+    """
+    inner = random_split(len(split.train), share, seed)
+    return replace(split, train=split.train[inner.train], test=split.train[inner.test])
 
 
 def _check_fold(n: int, folds: int, fold: int, units: str = "rows") -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Collection
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -24,6 +26,9 @@ Positive = Annotated[FiniteFloat, Field(gt=0)]
 Learnable = Literal["kernel", "likelihood", "inducing"]
 LEARN: tuple[Learnable, ...] = ("kernel", "likelihood", "inducing")
 """Every part of θ."""
+
+DECADES_OF_EVALUATIONS: Final = 3.0
+"""Decades of iterations over which an `EvaluationPlan` spaces its evaluations."""
 
 
 class Strict(BaseModel):
@@ -206,6 +211,29 @@ class OnlineConfig(Strict):
     trace_every: PositiveInt = 20
 
 
+class EvaluationPlan(Strict):
+    """When and on which rows a run of a fixed number of iterations is evaluated.
+
+    Evaluation k of `count` is at a share 1000^−(count − k)/(count − 1) of the iterations. So runs of methods
+    whose iterations take different times are evaluated after equal shares of their time. The trace keeps the
+    bound and the NLPD; other metrics are those of the last evaluation.
+    """
+
+    count: Annotated[int, Field(ge=2)]
+    train_rows: PositiveInt | None = None  # most rows, from which the bound is estimated; None: all
+    test_rows: PositiveInt | None = None  # most rows that are scored; None: all
+
+    def iterations(self, last: int) -> frozenset[int]:
+        """Return the iterations after which a run of `last` iterations is evaluated."""
+        return _evaluated_iterations(self.count, last)
+
+
+@functools.lru_cache  # asked in every iteration
+def _evaluated_iterations(count: int, last: int) -> frozenset[int]:
+    shares = (DECADES_OF_EVALUATIONS * (k / (count - 1) - 1.0) for k in range(count))
+    return frozenset(max(1, math.ceil(last * 10.0**share)) for share in shares)
+
+
 class TrainingConfig(Strict):
     """The EM loop: numbers of E-steps and M-steps, their rates, the batch, and the learned parts of θ.
 
@@ -228,6 +256,9 @@ class TrainingConfig(Strict):
     joint: bool = False  # both steps of Adam at the same q and θ, from one batch
     steps: Literal["full", "guarded"] = "full"  # guarded: cut back if the bound falls
     until: Literal["limit", "settled"] = "limit"  # settled: em_iterations is the most
+    evaluation: EvaluationPlan | None = None  # in place of trace_every
+    cool_down: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Last share of the EM iterations, over which all rates fall to a tenth, by equal factors."""
 
     def uses_minibatches(self, rows: int) -> bool:
         """Return True if a step sees fewer than the `rows` rows that train."""
@@ -240,6 +271,8 @@ class TrainingConfig(Strict):
 
     def is_traced(self, iteration: int) -> bool:
         """Return True if the bound and the predictions are evaluated after an iteration, counted from 1."""
+        if self.evaluation is not None:
+            return iteration in self.evaluation.iterations(self.iterations)
         every = self.online.trace_every if self.kind == "online" else self.trace_every
         return iteration in (1, self.iterations) or iteration % every == 0
 
@@ -346,6 +379,8 @@ class SplitConfig(Strict):
     fold: Annotated[int, Field(ge=0)] = 0  # all but random
     test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1  # random only
     seed: Annotated[int, Field(ge=0)] = 0
+    held_out: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Share of the training part that is scored in place of the test part, to choose learning rates."""
 
 
 class BackendConfig(Strict):

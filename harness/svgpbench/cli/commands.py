@@ -14,6 +14,9 @@ GROUPS = {
         "doctor": "Check this machine and say what to install.",
         "list": "List methods, backends, data sets, experiments and more.",
     },
+    "The board": {
+        "leaderboard": "Show which method is best on the problems of the suite.",
+    },
     "Run and look": {
         "run": "Run an experiment; finished cells are kept.",
         "table": "Print the final numbers of an experiment.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ from svgpbench.methods import AnyMethod, build_method
 from svgpbench.numerics.streams import Stream
 from svgpbench.ops import Tree
 from svgpbench.plugins import load_backend, registry_of
-from svgpbench.training.batches import TrainingData
+from svgpbench.training.batches import TrainingData, chosen_rows
 from svgpbench.training.checkpoints import EVERY_S, Checkpoint
 from svgpbench.training.chunked import trainer_class
 from svgpbench.training.em import Trainer
@@ -39,6 +40,7 @@ from svgpbench_datasets import (
     block_fold,
     column_fold,
     group_fold,
+    hold_out,
     k_fold,
     load_user_table,
     prepare,
@@ -47,6 +49,8 @@ from svgpbench_datasets import (
 )
 
 Floats = npt.NDArray[np.float64]
+TRACED = ("iteration", "elbo", "nlpd", "seconds")
+"""Columns of the trace of a run with an `EvaluationPlan`."""
 
 
 @functools.lru_cache
@@ -98,6 +102,8 @@ def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
             make = functools.partial(prepare_whole, dataset)
         else:
             rows = split_rows(config.data, config.split, len(dataset.y), dataset.groups)
+            if config.split.held_out is not None:
+                rows = hold_out(rows, config.split.held_out, config.split.seed)
             make = functools.partial(prepare, dataset, rows)
         return make(
             standardise_x=config.data.standardise_x,
@@ -244,13 +250,14 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
     method = build_method(config.method.name, config.method.options)
     refuse_incompatible(config, method, model.likelihood)
     b = config.backend
-    data = TrainingData(
-        perturbed(X, config.perturbation, config.seed),
-        y,
-        ready.X_test,
-        ready.y_test,
-        ready.y_scale,
-    )
+    plan = config.training.evaluation
+    scored = None if plan is None else chosen_rows(len(ready.y_test), plan.test_rows)
+    X_test: Inputs = ready.X_test
+    y_test = ready.y_test
+    if scored is not None:
+        X_test, y_test = X_test[scored], y_test[scored]
+    X_train = perturbed(X, config.perturbation, config.seed)
+    data = TrainingData(X_train, y, X_test, y_test, ready.y_scale)
     if (config.training.batch_size or 0) > len(data.y):
         raise UserError(
             f"training.batch_size {config.training.batch_size} exceeds {len(data.y)} rows"
@@ -283,13 +290,18 @@ def run_cell(
     saved = Checkpoint(checkpoint, key, every_s)
     trained = trainer.run(saved)
     last = trained.trace[-1] if trained.trace else {}
+    trace = columns(trained.trace)
+    facts: dict[str, Any] = {"ended": trained.ended} if trained.ended else {}
+    if config.training.evaluation is not None:
+        trace = {name: values for name, values in trace.items() if name in TRACED}
+        facts["constant"] = trainer.constant_scores()
     timing = {"train_s": last["seconds"]} if last else {}
     if trained.evaluations:  # only L-BFGS counts them
         timing["evaluations"] = trained.evaluations
     return Outcome(
         status=trained.status,
         message=trained.message or saved.ignored_reason,
-        trace=columns(trained.trace),
+        trace=trace,
         metrics={k: v for k, v in last.items() if k not in ("iteration", "seconds")},
         data={
             "fingerprint": ready.fingerprint,
@@ -297,7 +309,7 @@ def run_cell(
             "n_train": len(ready.y_train),
             "n_test": len(ready.y_test),
             "dimensions": int(ready.X_train.shape[1]),
-            **({"ended": trained.ended} if trained.ended else {}),
+            **facts,
         },
         timing=timing,
         resumptions=trained.resumptions,

@@ -32,7 +32,8 @@ ONE_IN = 10
 """One cell in this many also runs on the backends of `sampled_on`."""
 NOT_HASHED: Any = {
     "backend": True,
-    "training": {"joint", "steps", "until"},
+    "training": {"joint", "steps", "until", "evaluation", "cool_down"},
+    "split": {"held_out"},
     "likelihood": {"latent_mean", "integrals"},
 }
 """Fields left out of the hash that draws these cells: the backend, and fields that were added later."""

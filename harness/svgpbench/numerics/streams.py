@@ -19,6 +19,7 @@ class Stream(IntEnum):
     STABILITY = 7  # minibatches and noise of stability runs
     TIME_TO_TARGET = 8  # minibatches and noise of runs to a target
     TRAINING_ROWS = 9  # rows that a cell trains on, if not on all
+    EVALUATED_ROWS = 10  # rows on which a run is evaluated, if not on all
 
     def generator(self, seed: int, *part: int) -> np.random.Generator:
         """Return the generator of this stream, or of a part of it, at the start."""

@@ -45,6 +45,13 @@ class TrainingData:
     y_scale: float = 1.0
 
 
+def chosen_rows(count: int, most: int | None) -> Rows | None:
+    """Return `most` of `count` rows [most], the same for every method and seed; None if all are taken."""
+    if most is None or most >= count:
+        return None
+    return np.sort(Stream.EVALUATED_ROWS.generator(0).choice(count, most, replace=False))
+
+
 class Batches:
     """Batches of one run; evaluation has its own noise, the same at every trace point."""
 
@@ -56,7 +63,9 @@ class Batches:
         data: TrainingData,
         size: int | None,
         seed: int,
+        evaluated_rows: int | None = None,
     ) -> None:
+        self._evaluated = chosen_rows(len(data.y), evaluated_rows)
         self.ops, self.model, self.method, self.data, self.size = ops, model, method, data, size
         # one stream per kind of draw: the rows do not depend on the other draws
         self._row_draws = Stream.BATCHES.generator(seed)
@@ -122,8 +131,14 @@ class Batches:
         return batches
 
     def evaluation(self, inducing: Any = ()) -> Iterator[Batch]:
-        """Yield all training rows with the evaluation's noise, in chunks if training is by minibatch."""
-        if self.size is None:
+        """Yield the rows that are evaluated with the evaluation's noise; all rows, or a fixed sample.
+
+        They come in chunks if training is by minibatch, or if they are a sample.
+        """
+        if self._evaluated is not None:
+            for part in self._chunks(len(self._evaluated), inducing):
+                yield self._training_batch(self._evaluated[part], self._evaluation_noise)
+        elif self.size is None:
             yield self._full
         else:
             yield from self.chunks(inducing)

@@ -33,10 +33,10 @@ from svgpbench.training.guard import (
     guarded_phase,
     slack_of,
 )
-from svgpbench.training.schedules import rate_at
+from svgpbench.training.schedules import cool_down_factor, rate_at
 from svgpbench.training.session import start_session
 from svgpbench.training.state import End, Ended, TracePoint, TrainState
-from svgpbench.training.trace_point import hyperparameters, scores
+from svgpbench.training.trace_point import constant_scores, hyperparameters, scores
 from svgpbench.tree import leaves, named_leaves, tree_map
 
 MAX_BOUND_PER_ROW = 1e12
@@ -103,7 +103,8 @@ class Trainer:
         )
         self.ops, self.model, self.method, self.settings = ops, model, method, settings
         self.data, self.learn, self.steps = data, session.trainable, session.steps
-        self.batches = Batches(ops, model, method, data, settings.batch_size, seed)
+        rows = None if settings.evaluation is None else settings.evaluation.train_rows
+        self.batches = Batches(ops, model, method, data, settings.batch_size, seed, rows)
         self.one = session.number(1.0)
         self.m_rate = session.number(settings.m_rate)
         self.scale = session.number(self.batches.scale)
@@ -142,7 +143,8 @@ class Trainer:
 
     def e_rate(self, iteration: int) -> Array:
         """Return the E-steps' rate [] in an EM iteration, counted from 1."""
-        return self.ops.asarray(np.float64(rate_at(self.settings.e_rate, iteration)))
+        rate = rate_at(self.settings.e_rate, iteration) * cool_down_factor(self.settings, iteration)
+        return self.ops.asarray(np.float64(rate))
 
     def e_phase(self, state: TrainState) -> tuple[TrainState, Any]:
         """Take K E-steps at the current θ.
@@ -200,7 +202,7 @@ class Trainer:
             run, scale = self.steps.m_phase, self.one
 
         def phase(factor: float, adam: AdamState) -> TrainState:
-            rate = self.scaled(self.m_rate, factor)
+            rate = self.scaled(self.m_rate, factor * self.cool_down_factor(state))
             tied, adam = run(state.raw, state.prior, state.q, adam, batch, rate, scale)
             return state._replace(**tied._asdict(), adam=adam)
 
@@ -235,6 +237,10 @@ class Trainer:
         restart = adam_start(self.ops, parameters)
         return guarded_phase(phase, bound, state, restart, slack, len(self.data.y))
 
+    def cool_down_factor(self, state: TrainState) -> float:
+        """Return the factor of the M-step's rate in the EM iteration of a state."""
+        return cool_down_factor(self.settings, state.iteration)
+
     def scaled(self, rate: Array, factor: float) -> Array:
         """Return a rate [] times a factor."""
         return rate if factor == 1.0 else rate * factor
@@ -258,7 +264,7 @@ class Trainer:
         def phase(factor: float, adam: AdamState) -> TrainState:
             rate = self.scaled(self.e_rate(state.iteration), factor)
             new_q = e_phase(raw, blocks, batch, q, rate, scale)
-            rate = self.scaled(self.m_rate, factor)
+            rate = self.scaled(self.m_rate, factor * self.cool_down_factor(state))
             tied, adam = m_phase(raw, prior, q, adam, batch, rate, scale)
             return state._replace(raw=tied.raw, prior=tied.prior, q=new_q, adam=adam)
 
@@ -310,10 +316,13 @@ class Trainer:
         return lambda raw: self.steps.objective_and_gradient(raw, unused, batch, self.one)
 
     def elbo(self, state: TrainState, blocks: Any = None) -> float:
-        """Return the full-data bound at a state; `blocks` are those of all data, if known."""
-        return self.bound_over(
-            state, list(self.batches.evaluation(state.raw.inducing)), 1.0, blocks
-        )
+        """Return the bound at a state, over all data or estimated from the rows that are evaluated.
+
+        `blocks` are those of all data, if known.
+        """
+        chunks = list(self.batches.evaluation(state.raw.inducing))
+        n, rows = len(self.data.y), sum(len(chunk.y) for chunk in chunks)
+        return self.bound_over(state, chunks, n / rows, blocks if rows == n else None)
 
     def bound_over(
         self, state: TrainState, chunks: list[Batch], weight: float, blocks: Any = None
@@ -357,6 +366,10 @@ class Trainer:
         ]
         all_rows = tree_map(lambda *xs: np.concatenate(xs, axis=-1, dtype=np.float64), *predicted)
         return scores(self.model.likelihood.task, all_rows, d.y_test, d.y_scale)
+
+    def constant_scores(self) -> dict[str, float]:
+        """Return the scores of the best prediction that ignores the inputs; see `constant_scores`."""
+        return constant_scores(self.model.likelihood, self.data.y, self.data.y_test)
 
     def step_control(self, state: TrainState) -> dict[str, int]:
         """Return the halvings of the rates so far, and the number of training rows with β < 0 if possible."""

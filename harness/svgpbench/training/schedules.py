@@ -1,8 +1,10 @@
-"""Schedules of the E-step's rate, as the papers define them."""
+"""Schedules of learning rates: those of the E-step that papers define, and the common cool-down."""
 
 from __future__ import annotations
 
-from svgpbench.config import Decay, Linear, LogLinear
+from typing import Final
+
+from svgpbench.config import Decay, Linear, LogLinear, TrainingConfig
 
 
 def rate_at(rate: float | LogLinear | Linear | Decay, iteration: int) -> float:
@@ -21,3 +23,20 @@ def rate_at(rate: float | LogLinear | Linear | Decay, iteration: int) -> float:
     if isinstance(rate, Decay):
         return float(rate.start / (1.0 + rate.decay * t**0.5))
     return rate
+
+
+COOLED: Final = 0.1
+"""Factor of all rates at the end of a cool-down."""
+
+
+def cool_down_factor(settings: TrainingConfig, iteration: int) -> float:
+    """Return the factor of all rates in an EM iteration, counted from 1: 1 without a cool-down.
+
+    At a constant rate, a run on minibatches ends at the noise of its steps, not at the optimum of its
+    method. So a benchmark that compares where methods end lets the rates of all methods fall.
+    """
+    if settings.cool_down is None:
+        return 1.0
+    start = (1.0 - settings.cool_down) * settings.em_iterations
+    progress = (iteration - start) / (settings.em_iterations - start)
+    return float(COOLED ** max(progress, 0.0))

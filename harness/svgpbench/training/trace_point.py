@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+from scipy.special import gammaln, ndtr, ndtri
 
 from svgpbench.kernels import Theta
-from svgpbench.likelihoods.likelihood import Predicted
+from svgpbench.likelihoods.likelihood import Likelihood, Predicted
 from svgpbench.metrics import CALIBRATION_BINS, PIT_LEVELS, pit_column
 from svgpbench.tree import leaves
 
@@ -46,6 +46,32 @@ def scores(task: str, predicted: Predicted, y: Floats, y_scale: float) -> dict[s
     }
     # these need only a mean and a variance; for heavier tails or counts they would be wrong
     return metrics if isinstance(variance, tuple) else metrics | gaussian_scores(guess, variance, y)
+
+
+def constant_scores(likelihood: Likelihood, y: Floats, y_test: Floats) -> dict[str, float]:
+    """Return the NLPD and the bound of the best prediction that ignores the inputs.
+
+    This is N(mean, variance) of real targets, the class frequencies of labels and the Poisson density with
+    the mean count. Half a count is added to each class and to the counts, so that no probability is 0. The
+    bound is the log density of the training targets, as this model has no KL.
+
+    Args:
+        likelihood: says what the targets are.
+        y: training targets, [n].
+        y_test: test targets, [t], in the same units.
+    """
+
+    def log_density(targets: Floats) -> Floats:
+        if likelihood.support == "counts":
+            rate = (np.sum(y) + 0.5) / len(y)
+            return np.asarray(targets * np.log(rate) - rate - gammaln(targets + 1.0))
+        if likelihood.task == "regression":
+            z = (targets - np.mean(y)) / np.std(y)
+            return np.asarray(-0.5 * (z * z + np.log(2.0 * np.pi)) - np.log(np.std(y)))
+        counts = np.bincount(y.astype(int), minlength=max(likelihood.latents, 2)) + 0.5
+        return np.asarray(np.log(counts / counts.sum())[targets.astype(int)])
+
+    return {"nlpd": -float(np.mean(log_density(y_test))), "elbo": float(np.sum(log_density(y)))}
 
 
 def _relative(error: float, spread: float) -> float:

@@ -1,0 +1,144 @@
+"""`svgpbench leaderboard`: the board of the suite, and the runs behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from svgpbench.cli.clusters import ClusterOptions, cluster_executor
+from svgpbench.cli.exit_codes import INTERRUPTED
+from svgpbench.cli.options import RESULTS, DaskAddress, Jobs, ResultsFolder
+from svgpbench.cli.progress import reporter
+from svgpbench.errors import refuse_unknown
+
+if TYPE_CHECKING:
+    from svgpbench.config import CellConfig
+    from svgpbench.runs.events import Event
+    from svgpbench.runs.slots import Executor
+    from svgpbench.suite.cells import Task
+    from svgpbench.suite.schema import Entrant, Suite, SuiteProblem
+
+
+class Preset(StrEnum):
+    """Parts of the suite."""
+
+    lite = "lite"
+    full = "full"
+
+
+def leaderboard_command(
+    *,
+    run: Annotated[
+        bool, typer.Option("--run", help="Run what is missing; finished runs are kept.")
+    ] = False,
+    step_times: Annotated[
+        bool,
+        typer.Option("--step-times", help="Time an iteration of every entrant on this machine."),
+    ] = False,
+    preset: Annotated[
+        Preset, typer.Option("--preset", help="All problems, or eight small ones.")
+    ] = Preset.full,
+    problem: Annotated[
+        list[str] | None, typer.Option("--problem", help="Name of a problem; repeat for several.")
+    ] = None,
+    entrant: Annotated[
+        list[str] | None, typer.Option("--entrant", help="Name of an entrant; repeat for several.")
+    ] = None,
+    jobs: Jobs = None,
+    dask: DaskAddress = None,
+    results: ResultsFolder = RESULTS,
+) -> None:
+    """Show which method is best on the problems of the suite, or run them."""
+    from svgpbench.suite.schema import load_suite
+
+    suite = load_suite()
+    problems = _selected_problems(suite, preset, problem or ())
+    refuse_unknown("entrant of the suite", entrant or (), [x.label for x in suite.entrants])
+    entrants = [x for x in suite.entrants if not entrant or x.label in entrant]
+    if step_times:
+        _measure(suite, problems, entrants, results)
+    if run and not _run(suite, problems, entrants, results, jobs, dask):
+        raise typer.Exit(INTERRUPTED)
+
+
+def _selected_problems(suite: Suite, preset: Preset, names: Sequence[str]) -> list[SuiteProblem]:
+    refuse_unknown("problem of the suite", names, [x.title for x in suite.problems])
+    return [
+        x
+        for x in suite.problems
+        if (x.title in names if names else preset is Preset.full or x.lite)
+    ]
+
+
+def _run(
+    suite: Suite,
+    problems: Sequence[SuiteProblem],
+    entrants: Sequence[Entrant],
+    results: Path,
+    jobs: int | None,
+    dask: str | None,
+) -> bool:
+    """Run what is missing of the protocol; return False if it was interrupted."""
+    from svgpbench.runs.events import Noticed
+    from svgpbench.suite.cells import read_iterations
+    from svgpbench.suite.protocol import FolderLook, run_protocol
+
+    options = ClusterOptions(dask, slurm=False, pbs=False, cluster=())
+    options.check(jobs)
+    look = FolderLook(results)
+    with (
+        reporter() as on_event,
+        cluster_executor(options, None, None, lambda line: on_event(Noticed(line))) as executor,
+    ):
+
+        def execute(tasks: list[Task]) -> bool:
+            on_event(Noticed(_described(tasks)))
+            cells = [task.cell for task in tasks]
+            is_whole = _run_cells(cells, results, jobs, executor, on_event)
+            look.try_all(tasks)
+            return is_whole
+
+        # one problem after the other on this machine, so that problems are finished one by one
+        at_once = 1 if executor is None else len(problems)
+        budgets = read_iterations()
+        return run_protocol(suite, budgets, problems, entrants, look, execute, at_once=at_once)
+
+
+def _run_cells(
+    cells: list[CellConfig],
+    results: Path,
+    jobs: int | None,
+    executor: Executor | None,
+    on_event: Callable[[Event], None],
+) -> bool:
+    from svgpbench.runs.pool import run_cells
+
+    summary = run_cells(cells, results=results, jobs=jobs, on_event=on_event, executor=executor)
+    return not summary.interrupted
+
+
+def _described(tasks: Sequence[Task]) -> str:
+    """Return a line of progress: the problems and stages of tasks."""
+    parts = dict.fromkeys(f"{task.problem.title}, {task.stage}" for task in tasks)
+    return f"{'; '.join(parts)}: {len(tasks)} runs"
+
+
+def _measure(
+    suite: Suite, problems: Sequence[SuiteProblem], entrants: Sequence[Entrant], results: Path
+) -> None:
+    """Time iterations, and write the table of times into the folder of records."""
+    from svgpbench.atomic import write_whole
+    from svgpbench.suite.step_times import measured
+
+    with reporter() as on_event:
+        times = measured(
+            suite,
+            problems,
+            entrants,
+            lambda cells, folder: _run_cells(cells, folder, 1, None, on_event),
+        )
+    write_whole(results / "suite" / "step-times.csv", times.to_csv(index=False).encode())

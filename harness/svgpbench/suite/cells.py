@@ -1,0 +1,138 @@
+"""Cells of the suite: trials of the search, and the runs of the board."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+import pandas as pd
+
+from svgpbench.config import (
+    BackendConfig,
+    CellConfig,
+    DataConfig,
+    EvaluationPlan,
+    InducingConfig,
+    MethodConfig,
+    SplitConfig,
+    TrainingConfig,
+)
+from svgpbench.errors import UserError
+from svgpbench.suite.schema import Entrant, RatePair, Suite, SuiteProblem
+
+ITERATIONS = Path(__file__).with_name("iterations.csv")
+Budgets: TypeAlias = Mapping[tuple[str, str], int]
+"""Iterations of a full run by titles of problem and entrant."""
+Stage: TypeAlias = Literal["trial 1", "trial 2", "run"]
+STAGES: tuple[Stage, ...] = ("trial 1", "trial 2", "run")
+EVALUATIONS_OF_A_TRIAL = 10
+"""A trial is judged by its last evaluation; the others show how it went."""
+
+
+class Task(NamedTuple):
+    """One run of the protocol: its place, and the cell that computes it."""
+
+    problem: SuiteProblem
+    entrant: Entrant
+    stage: Stage
+    rates: RatePair | None  # None for a reference
+    fold: int
+    cell: CellConfig
+
+
+def read_iterations(path: Path = ITERATIONS) -> dict[tuple[str, str], int]:
+    """Read the iterations of full runs: a table with a row per problem and a column per entrant."""
+    table = pd.read_csv(path, index_col=0)
+    return {
+        (str(problem), str(entrant)): int(count)
+        for problem, row in table.iterrows()
+        for entrant, count in row.dropna().items()
+    }
+
+
+def task(
+    suite: Suite,
+    budgets: Budgets,
+    problem: SuiteProblem,
+    entrant: Entrant,
+    stage: Stage,
+    rates: RatePair | None,
+    fold: int = 0,
+) -> Task:
+    """Return a run of an entrant on a problem.
+
+    Trials train on the first fold's training rows without those that are held out. Fold k of the runs has
+    seed k, so that batches and inducing inputs differ between folds.
+
+    Raises `UserError` if the entrant has no budget on the problem.
+    """
+    cell = cell_of(suite, problem, entrant, stage, rates, fold, _share(suite, stage), budgets)
+    return Task(problem, entrant, stage, rates, fold, cell)
+
+
+def _share(suite: Suite, stage: Stage) -> float:
+    """Return the share of the budget that a stage has."""
+    shares = (*suite.protocol.trial_shares, 1.0)
+    return shares[STAGES.index(stage)]
+
+
+def cell_of(
+    suite: Suite,
+    problem: SuiteProblem,
+    entrant: Entrant,
+    stage: Stage,
+    rates: RatePair | None,
+    fold: int,
+    share: float,
+    budgets: Budgets,
+) -> CellConfig:
+    """Return the cell of a run with a share of the entrant's iterations on the problem."""
+    p, size = suite.protocol, suite.size_of(problem)
+    iterations = budgets.get((problem.title, entrant.label))
+    if iterations is None:
+        raise UserError(
+            f"entrant {entrant.label!r} has no number of iterations on problem {problem.title!r}: "
+            "measure its step times first"
+        )
+    is_run = stage == "run"
+    training = TrainingConfig(
+        em_iterations=max(1, round(share * iterations)),
+        batch_size=None if problem.rows < p.full_batch_below else p.batch_size,
+        m_steps=1,
+        evaluation=EvaluationPlan(
+            count=p.evaluations if is_run else EVALUATIONS_OF_A_TRIAL,
+            train_rows=p.evaluated_rows,
+            test_rows=p.tested_rows,
+        ),
+    )
+    if rates is None:
+        training = training.model_copy(update={"optimiser": "l-bfgs", "batch_size": None})
+    else:
+        update = {
+            "e_rate": rates.e,
+            "m_rate": rates.m,
+            "joint": entrant.joint,
+            "cool_down": p.cool_down,
+        }
+        training = training.model_copy(update=update)
+    beta, gamma = entrant.bases.get(size.inducing, (size.inducing, None))
+    return CellConfig(
+        experiment=suite.experiment,
+        data=DataConfig(name=problem.data),
+        split=SplitConfig(
+            kind="k-fold",
+            folds=p.folds,
+            fold=fold,
+            seed=p.split_seed,
+            held_out=None if is_run else p.held_out,
+        ),
+        kernel=p.kernel,
+        likelihood=problem.likelihood,
+        inducing=InducingConfig(count=beta, gamma=gamma, init="k-means"),
+        training=training,
+        method=MethodConfig(name=entrant.name, label=entrant.label, options=entrant.options),
+        backend=BackendConfig.parse(p.backend),
+        jitter=p.jitter,
+        seed=fold,
+    )

@@ -1,0 +1,135 @@
+"""The protocol: a search by successive halving for every entrant, then runs at the chosen rates.
+
+The protocol is a function of the records: each stage follows from the records of the stage before. So it can
+be stopped and resumed anywhere, and gives the same board on every scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+from typing import TypeAlias
+
+from svgpbench.experiments.cell import identify
+from svgpbench.results.records import DamagedRecordError, Record, is_final
+from svgpbench.results.store import record_of
+from svgpbench.suite.cells import Budgets, Stage, Task, task
+from svgpbench.suite.schema import Entrant, RatePair, Suite, SuiteProblem
+
+Look: TypeAlias = Callable[[Task], Record | None]
+"""Function that returns the final record of a task, or None if it has not run."""
+
+
+def score(record: Record) -> float:
+    """Return the last NLPD of a record, infinite for a run that failed."""
+    value = record.metrics.get("nlpd") if record.status == "ok" else None
+    return inf if value is None else float(value)
+
+
+def best_rates(records: Mapping[RatePair, Record], count: int = 1) -> list[RatePair]:
+    """Return the `count` pairs with the smallest held-out NLPD, fewer if others failed.
+
+    Of equal pairs, that with the smaller rates is better.
+    """
+    scored = sorted((score(record), rates) for rates, record in records.items())
+    return [rates for nlpd, rates in scored[:count] if nlpd < inf]
+
+
+def chosen(
+    suite: Suite, budgets: Budgets, problem: SuiteProblem, entrant: Entrant, look: Look
+) -> tuple[Stage, list[Task]]:
+    """Return the stage that an entrant is in on a problem, and all tasks of this stage.
+
+    In the last stage, the tasks are the runs. There are none if every trial failed.
+    """
+
+    def tasks(stage: Stage, grid: Iterable[RatePair | None], folds: int = 1) -> list[Task]:
+        return [
+            task(suite, budgets, problem, entrant, stage, rates, fold)
+            for rates in grid
+            for fold in range(folds)
+        ]
+
+    folds = suite.protocol.folds
+    if entrant.reference:
+        return "run", tasks("run", [None], folds)
+    grid: list[RatePair] = entrant.grid
+    first: tuple[Stage, int] = ("trial 1", suite.protocol.kept)
+    for stage, kept in (first, ("trial 2", 1)):
+        trials = tasks(stage, grid)
+        records = {x.rates: record for x in trials if x.rates and (record := look(x)) is not None}
+        if len(records) < len(trials):
+            return stage, trials
+        grid = best_rates(records, kept)
+    return "run", tasks("run", grid, folds)
+
+
+def run_protocol(
+    suite: Suite,
+    budgets: Budgets,
+    problems: Sequence[SuiteProblem],
+    entrants: Sequence[Entrant],
+    look: Look,
+    execute: Callable[[list[Task]], bool],
+    *,
+    at_once: int = 1,
+) -> bool:
+    """Run all that is missing of the protocol; return False if it was interrupted.
+
+    Args:
+        suite: the suite.
+        budgets: iterations of full runs.
+        problems: the problems, in order.
+        entrants: the entrants that run; each where it takes part.
+        look: finds the record of a task.
+        execute: runs tasks and writes their records; returns False if it was interrupted.
+        at_once: number of problems whose tasks are given to `execute` together.
+    """
+    for start in range(0, len(problems), at_once):
+        pairs = [
+            (problem, entrant)
+            for problem in problems[start : start + at_once]
+            for entrant in entrants
+            if suite.takes_part(entrant, problem)
+        ]
+        while missing := list(missing_tasks(suite, budgets, pairs, look)):
+            if not execute(missing):
+                return False
+    return True
+
+
+def missing_tasks(
+    suite: Suite,
+    budgets: Budgets,
+    pairs: Iterable[tuple[SuiteProblem, Entrant]],
+    look: Look,
+) -> Iterator[Task]:
+    """Yield the tasks of each entrant's stage on its problem that have no final record."""
+    for problem, entrant in pairs:
+        _, tasks = chosen(suite, budgets, problem, entrant, look)
+        yield from (x for x in tasks if look(x) is None)
+
+
+class FolderLook:
+    """The records of a folder by task. A run that failed for its machine counts once it was tried here."""
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self.tried: set[str] = set()
+        self._found: dict[str, Record] = {}
+
+    def __call__(self, task: Task) -> Record | None:
+        """Return the record of a task, or None if it is to run."""
+        identity = identify(task.cell)
+        if identity.cell_id not in self._found:
+            with suppress(DamagedRecordError):  # a run sets it aside
+                record = record_of(self.results, identity.config, identity.cell_id)
+                if record is not None and (is_final(record) or identity.cell_id in self.tried):
+                    self._found[identity.cell_id] = record
+        return self._found.get(identity.cell_id)
+
+    def try_all(self, tasks: Iterable[Task]) -> None:
+        """Note that tasks were run, so that their records count whatever they are."""
+        self.tried |= {identify(task.cell).cell_id for task in tasks}

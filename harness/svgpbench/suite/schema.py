@@ -1,0 +1,185 @@
+"""Schema of the suite's file: problems, entrants and protocol."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from pydantic import Field, PositiveInt, ValidationError, model_validator
+
+from svgpbench.config import KernelConfig, LikelihoodConfig, Positive, Strict, with_new_defaults
+from svgpbench.errors import UserError
+from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench.experiments.error_messages import one_line
+from svgpbench.experiments.loading import parse_toml
+from svgpbench.plugins import registry_of
+from svgpbench_datasets.entry import DatasetEntry
+
+SHIPPED = Path(__file__).with_name("suite.toml")
+Share = Annotated[float, Field(gt=0, lt=1)]
+GRID = 12
+"""Largest number of pairs of rates in an entrant's grid, the same for all."""
+
+
+class RatePair(NamedTuple):
+    """Learning rates of an entrant."""
+
+    e: float  # of q
+    m: float  # of θ
+
+    @property
+    def title(self) -> str:
+        """The rates in tables: that of q, then that of θ."""
+        return f"{self.e:g}, {self.m:g}"
+
+
+class Protocol(Strict):
+    """What is common to all runs."""
+
+    backend: str
+    batch_size: PositiveInt
+    full_batch_below: PositiveInt  # rows of the table
+    folds: Annotated[int, Field(ge=2)]
+    split_seed: Annotated[int, Field(ge=0)]
+    held_out: Share
+    trial_shares: tuple[Share, Share]
+    kept: PositiveInt
+    cool_down: Share
+    evaluations: Annotated[int, Field(ge=2)]
+    evaluated_rows: PositiveInt
+    tested_rows: PositiveInt
+    jitter: Annotated[float, Field(ge=0)]
+    kernel: KernelConfig
+
+
+class SizeClass(Strict):
+    """Number of inducing points and budget of problems by their rows."""
+
+    rows_below: PositiveInt
+    inducing: PositiveInt
+    seconds: Positive  # of training, on the reference machine
+
+
+class Entrant(Strict):
+    """A method with its options and its grid of rates."""
+
+    label: Annotated[str, Field(min_length=1)]
+    name: str
+    options: dict[str, str | bool | int | float] = Field(default_factory=dict)
+    bases: dict[PositiveInt, tuple[PositiveInt, PositiveInt]] = Field(default_factory=dict)
+    """(|β|, |γ|) by number of inducing points, of a method with two bases."""
+    joint: bool = False
+    reference: bool = False
+    likelihoods: tuple[str, ...] | None = None  # None: all
+    rows_below: PositiveInt | None = None
+    e_rates: tuple[Positive, ...] = ()
+    m_rates: tuple[Positive, ...] = ()
+    source: str = ""
+
+    @property
+    def grid(self) -> list[RatePair]:
+        """All pairs of rates; empty for a reference, which has none."""
+        return [RatePair(e, m) for e in self.e_rates for m in self.m_rates]
+
+    @model_validator(mode="after")
+    def _has_a_grid(self) -> Entrant:
+        if self.reference == bool(self.grid):
+            what = "a reference has no rates" if self.reference else "give e_rates and m_rates"
+            raise ValueError(f"entrant {self.label!r}: {what}")
+        if len(self.grid) > GRID:
+            raise ValueError(
+                f"entrant {self.label!r}: {len(self.grid)} pairs of rates; at most {GRID}, as all have"
+            )
+        return self
+
+
+class SuiteProblem(Strict):
+    """A data set with its likelihood."""
+
+    data: str
+    likelihood: Annotated[LikelihoodConfig, with_new_defaults("likelihood")]
+    why: Annotated[str, Field(min_length=1)]
+    name: str = ""
+    lite: bool = False  # part of the preset `lite`
+
+    @property
+    def title(self) -> str:
+        """Name on the board: that of the data set if there is no other."""
+        return self.name or self.data
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the table, from the registry: the data need not be there."""
+        return _described(self.data).rows
+
+    @property
+    def dimensions(self) -> int:
+        """Number of inputs."""
+        return len(_described(self.data).features)
+
+    @property
+    def group(self) -> str:
+        """Group on the board: the likelihood."""
+        return self.likelihood.name
+
+
+@functools.lru_cache
+def _described(data: str) -> DatasetEntry:
+    with data_errors_are_the_users():
+        entry: DatasetEntry = registry_of(data).describe(data)
+    return entry
+
+
+class Suite(Strict):
+    """The suite's file."""
+
+    version: str
+    date: datetime.date
+    protocol: Protocol
+    sizes: tuple[SizeClass, ...]
+    entrants: tuple[Entrant, ...]
+    problems: tuple[SuiteProblem, ...]
+
+    @property
+    def experiment(self) -> str:
+        """Name of the experiment in records."""
+        return f"suite-{self.version}"
+
+    def size_of(self, problem: SuiteProblem) -> SizeClass:
+        """Return the size class of a problem. Raises `UserError` if its table is larger than all."""
+        for size in self.sizes:
+            if problem.rows < size.rows_below:
+                return size
+        raise UserError(f"problem {problem.title!r}: {problem.rows} rows, beyond all [[sizes]]")
+
+    def takes_part(self, entrant: Entrant, problem: SuiteProblem) -> bool:
+        """Return True if an entrant runs on a problem."""
+        allowed = entrant.likelihoods is None or problem.likelihood.name in entrant.likelihoods
+        return allowed and (entrant.rows_below is None or problem.rows < entrant.rows_below)
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Suite:
+        for what, names in (
+            ("problem", [x.title for x in self.problems]),
+            ("entrant", [x.label for x in self.entrants]),
+        ):
+            for name, times in Counter(names).items():
+                if times > 1:
+                    raise ValueError(f"{what} {name!r} is there {times} times; give each its name")
+        return self
+
+
+def load_suite(path: Path = SHIPPED) -> Suite:
+    """Read the suite's file. Raises `UserError` with file and key for a mistake."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read the suite {path}: {error.strerror}") from None
+    declared = parse_toml(str(path), raw)
+    try:
+        return Suite.model_validate(declared)
+    except ValidationError as error:
+        raise UserError(f"{path}: {one_line(error, Suite, declared)}") from None

@@ -1,0 +1,118 @@
+"""Times of one iteration of every entrant on every problem, and the budgets that follow from them.
+
+A time is measured by training itself: the cell of a run, with few iterations. The difference of training
+time between two of its evaluations is divided by the iterations between them, so that neither compilation
+nor evaluation is a part of it. Entrants take turns in rounds; each has a process of its own.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from svgpbench.config import CellConfig, EvaluationPlan
+from svgpbench.experiments.cell import identify
+from svgpbench.results.records import Record
+from svgpbench.results.store import record_of
+from svgpbench.suite.cells import cell_of
+from svgpbench.suite.schema import Entrant, RatePair, Suite, SuiteProblem
+
+TIMED_ITERATIONS = 150
+"""Iterations of a timed run; the first evaluations, whose times have compilation in them, do not count."""
+EVALUATIONS = 4
+"""Evaluations of a timed run, the last two of which are after a tenth of the iterations and after all."""
+SAFE_RATES = RatePair(1e-3, 1e-3)
+"""Rates of a timed run, small enough not to fail; no time depends on them."""
+ROUNDS = 3
+
+
+def timed_cell(
+    suite: Suite, problem: SuiteProblem, entrant: Entrant, round_number: int
+) -> CellConfig:
+    """Return the cell that times an iteration of an entrant on a problem, in a round."""
+    rates = None if entrant.reference else SAFE_RATES
+    budgets = {(problem.title, entrant.label): TIMED_ITERATIONS}
+    cell = cell_of(suite, problem, entrant, "run", rates, 0, 1.0, budgets)
+    plan = EvaluationPlan(count=EVALUATIONS, train_rows=100, test_rows=100)
+    training = cell.training.model_copy(update={"evaluation": plan, "cool_down": None})
+    return cell.model_copy(
+        update={
+            "experiment": f"{suite.experiment}-step-times",
+            "training": training,
+            "seed": round_number,
+        }
+    )
+
+
+def milliseconds(record: Record) -> float | None:
+    """Return the time of an iteration in a record of `timed_cell`; None if the run failed."""
+    seconds, iterations = (record.trace.get(key) or [] for key in ("seconds", "iteration"))
+    if record.status != "ok" or len(seconds) < 2:
+        return None
+    (start, end), (first, last) = seconds[-2:], iterations[-2:]
+    if None in (start, end, first, last):
+        return None
+    return 1e3 * (float(end or 0) - float(start or 0)) / (float(last or 0) - float(first or 0))
+
+
+def measured(
+    suite: Suite,
+    problems: Sequence[SuiteProblem],
+    entrants: Sequence[Entrant],
+    run: Callable[[list[CellConfig], Path], bool],
+) -> pd.DataFrame:
+    """Time all entrants on the problems where they take part; return what `step_times` returns.
+
+    `run` runs cells in one process, writes their records into a folder, and returns False if it was
+    interrupted. The first round also compiles, and stays in the cache of compiled programs.
+
+    Raises:
+        KeyboardInterrupt: `run` was interrupted; times of a part are of no use.
+    """
+    rows = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for round_number in range(ROUNDS):
+            for entrant in entrants:
+                on = [problem for problem in problems if suite.takes_part(entrant, problem)]
+                cells = [timed_cell(suite, problem, entrant, round_number) for problem in on]
+                if not run(cells, folder):
+                    raise KeyboardInterrupt
+                for problem, cell in zip(on, cells, strict=True):
+                    identity = identify(cell)
+                    record = record_of(folder, identity.config, identity.cell_id)
+                    ms = None if record is None else milliseconds(record)
+                    if ms is not None:
+                        rows.append((problem.title, entrant.label, ms))
+    return step_times(rows)
+
+
+def step_times(times: Iterable[tuple[str, str, float]]) -> pd.DataFrame:
+    """Return one row per problem and entrant from (problem, entrant, ms) of each round.
+
+    Columns are `problem`, `entrant`, `ms`, the median of the rounds, and `least` and `most`.
+    """
+    frame = pd.DataFrame(times, columns=["problem", "entrant", "ms"])
+    grouped = frame.groupby(["problem", "entrant"], sort=False)["ms"]
+    return grouped.agg(ms="median", least="min", most="max").reset_index()
+
+
+def iterations_of(suite: Suite, times: pd.DataFrame) -> pd.DataFrame:
+    """Return the iterations that fit into each problem's seconds [problem × entrant], two digits each."""
+    seconds = {problem.title: suite.size_of(problem).seconds for problem in suite.problems}
+    counts = times["problem"].map(seconds) * 1e3 / times["ms"]
+    table = times.assign(count=[two_digits(x) for x in counts])
+    wide = table.pivot(index="problem", columns="entrant", values="count")
+    labels = [x.label for x in suite.entrants if x.label in wide.columns]
+    titles = [x.title for x in suite.problems if x.title in wide.index]
+    return wide.loc[titles, labels].astype("Int64")
+
+
+def two_digits(x: float) -> int:
+    """Round to two significant digits: a budget is not known more exactly."""
+    unit = 10.0 ** max(np.floor(np.log10(x)) - 1.0, 0.0)
+    return max(1, int(round(x / unit) * unit))
