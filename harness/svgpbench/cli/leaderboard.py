@@ -11,9 +11,10 @@ import typer
 
 from svgpbench.cli.clusters import ClusterOptions, cluster_executor
 from svgpbench.cli.exit_codes import INTERRUPTED
-from svgpbench.cli.options import RESULTS, DaskAddress, Jobs, ResultsFolder
+from svgpbench.cli.options import RESULTS, AsJson, DaskAddress, Jobs, RecordsFolder
+from svgpbench.cli.printing import print_json, show
 from svgpbench.cli.progress import reporter
-from svgpbench.errors import refuse_unknown
+from svgpbench.errors import UserError, refuse_unknown
 
 if TYPE_CHECKING:
     from svgpbench.config import CellConfig
@@ -48,21 +49,62 @@ def leaderboard_command(
     entrant: Annotated[
         list[str] | None, typer.Option("--entrant", help="Name of an entrant; repeat for several.")
     ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--group",
+            help="Only problems of a likelihood, or of a size such as rows<2000, rows>=10000, "
+            "inputs<10; repeat to narrow.",
+        ),
+    ] = None,
     jobs: Jobs = None,
     dask: DaskAddress = None,
-    results: ResultsFolder = RESULTS,
+    results: RecordsFolder = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show which method is best on the problems of the suite, or run them."""
+    from svgpbench.suite.groups import of_groups
     from svgpbench.suite.schema import load_suite
 
     suite = load_suite()
     problems = _selected_problems(suite, preset, problem or ())
     refuse_unknown("entrant of the suite", entrant or (), [x.label for x in suite.entrants])
     entrants = [x for x in suite.entrants if not entrant or x.label in entrant]
+    problems = of_groups(problems, group or ())
     if step_times:
-        _measure(suite, problems, entrants, results)
-    if run and not _run(suite, problems, entrants, results, jobs, dask):
+        _measure(suite, problems, entrants, results or RESULTS)
+    if run and not _run(suite, problems, entrants, results or RESULTS, jobs, dask):
         raise typer.Exit(INTERRUPTED)
+    _show(suite, problems, entrants, results, as_json=as_json)
+
+
+def _show(
+    suite: Suite,
+    problems: Sequence[SuiteProblem],
+    entrants: Sequence[Entrant],
+    results: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    from svgpbench.suite.board import Board
+    from svgpbench.suite.findings import findings
+    from svgpbench.suite.outcomes import Outcomes, read_outcomes
+    from svgpbench.suite.tables import board_table, legend
+
+    outcomes = (
+        Outcomes.read() if results is None else read_outcomes(suite, problems, entrants, results)
+    )
+    candidates = [x.label for x in entrants if not x.reference]
+    board = Board(outcomes, candidates, [x.title for x in problems])
+    if not board.problems:
+        raise UserError(
+            f"no entrant has finished a problem in {results}; `svgpbench leaderboard --run` runs them"
+        )
+    sentences = findings(board)
+    if as_json:
+        print_json(board.to_json() | {"findings": sentences})
+        return
+    show(board_table(board), *[f"* {x}" for x in sentences], notes=legend(board))
 
 
 def _selected_problems(suite: Suite, preset: Preset, names: Sequence[str]) -> list[SuiteProblem]:

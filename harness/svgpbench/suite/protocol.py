@@ -56,14 +56,32 @@ def chosen(
     if entrant.reference:
         return "run", tasks("run", [None], folds)
     grid: list[RatePair] = entrant.grid
-    first: tuple[Stage, int] = ("trial 1", suite.protocol.kept)
-    for stage, kept in (first, ("trial 2", 1)):
+    for stage, kept in _searches(suite):
         trials = tasks(stage, grid)
         records = {x.rates: record for x in trials if x.rates and (record := look(x)) is not None}
         if len(records) < len(trials):
             return stage, trials
         grid = best_rates(records, kept)
     return "run", tasks("run", grid, folds)
+
+
+def trials_of(
+    suite: Suite, budgets: Budgets, problem: SuiteProblem, entrant: Entrant, look: Look
+) -> list[tuple[Task, Record]]:
+    """Return the trials of an entrant's search, in order, with their records."""
+    trials: list[tuple[Task, Record]] = []
+    grid = entrant.grid
+    for stage, kept in _searches(suite):
+        tasks = [task(suite, budgets, problem, entrant, stage, rates) for rates in grid]
+        found = [(x, record) for x in tasks if (record := look(x)) is not None]
+        trials += found
+        grid = best_rates({x.rates: record for x, record in found if x.rates}, kept)
+    return trials
+
+
+def _searches(suite: Suite) -> tuple[tuple[Stage, int], ...]:
+    """Return the stages of the search, each with the number of trials that go on."""
+    return ("trial 1", suite.protocol.kept), ("trial 2", 1)
 
 
 def run_protocol(
@@ -113,10 +131,14 @@ def missing_tasks(
 
 
 class FolderLook:
-    """The records of a folder by task. A run that failed for its machine counts once it was tried here."""
+    """The records of a folder by task.
 
-    def __init__(self, results: Path) -> None:
-        self.results = results
+    A record of a run that failed for its machine or for missing software counts once the run was tried here,
+    or with `any_status`.
+    """
+
+    def __init__(self, results: Path, *, any_status: bool = False) -> None:
+        self.results, self.any_status = results, any_status
         self.tried: set[str] = set()
         self._found: dict[str, Record] = {}
 
@@ -126,7 +148,8 @@ class FolderLook:
         if identity.cell_id not in self._found:
             with suppress(DamagedRecordError):  # a run sets it aside
                 record = record_of(self.results, identity.config, identity.cell_id)
-                if record is not None and (is_final(record) or identity.cell_id in self.tried):
+                counts = self.any_status or identity.cell_id in self.tried
+                if record is not None and (counts or is_final(record)):
                     self._found[identity.cell_id] = record
         return self._found.get(identity.cell_id)
 

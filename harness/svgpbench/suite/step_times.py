@@ -8,8 +8,9 @@ nor evaluation is a part of it. Entrants take turns in rounds; each has a proces
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Final, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,10 @@ from svgpbench.results.store import record_of
 from svgpbench.suite.cells import cell_of
 from svgpbench.suite.schema import Entrant, RatePair, Suite, SuiteProblem
 
+SHIPPED: Final = Path(__file__).with_name("step_times.csv")
+"""Times of the reference machine."""
+Milliseconds: TypeAlias = Mapping[tuple[str, str], float]
+"""Time of an iteration by titles of problem and entrant."""
 TIMED_ITERATIONS = 150
 """Iterations of a timed run; the first evaluations, whose times have compilation in them, do not count."""
 EVALUATIONS = 4
@@ -116,3 +121,12 @@ def two_digits(x: float) -> int:
     """Round to two significant digits: a budget is not known more exactly."""
     unit = 10.0 ** max(np.floor(np.log10(x)) - 1.0, 0.0)
     return max(1, int(round(x / unit) * unit))
+
+
+def read_step_times(path: Path = SHIPPED) -> dict[tuple[str, str], float]:
+    """Read the median time of an iteration in milliseconds, by titles of problem and entrant."""
+    table = pd.read_csv(path)
+    return {
+        (str(problem), str(entrant)): float(ms)
+        for problem, entrant, ms in table[["problem", "entrant", "ms"]].itertuples(index=False)
+    }

@@ -1,0 +1,107 @@
+"""Sentences that the board says, filled in from its numbers, each with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from svgpbench.suite.board import Board, Estimate, over_problems
+
+
+class Question(NamedTuple):
+    """Two entrants whose comparison is of interest, and what differs between them."""
+
+    first: str
+    second: str
+    about: str
+
+
+QUESTIONS: Final = (
+    Question("q-SVGP natural", "q-SVGP Adam", "Natural steps in place of Adam on q"),
+    Question("t-SVGP", "q-SVGP natural", "Dual parameters in place of mean and Cholesky factor"),
+    Question("O(M) exact", "t-SVGP", "2M numbers in place of a full covariance"),
+    Question("ORTH-DUAL", "t-SVGP", "Two orthogonal bases in place of one, at equal FLOPs"),
+    Question("DECOUPLED", "q-SVGP Adam", "Decoupled bases in place of one, at equal FLOPs"),
+    Question("t-SVGP, one v", "t-SVGP", "The tighter bound with one v"),
+)
+
+
+def findings(board: Board) -> list[str]:
+    """Return the sentences of a board; one that cannot tell says so."""
+    return [*_leader(board), *_early(board), *_pairs(board), *_defaults(board)]
+
+
+def _leader(board: Board) -> Iterator[str]:
+    rows = board.rows()
+    if len(rows) < 2:
+        return
+    first, second = rows[:2]
+    pair = board.pair(first.entrant, second.entrant)
+    yield (
+        f"{first.entrant} has the lowest average rank by test NLPD, {first.rank.text('.1f')} of "
+        f"{len(rows)} entrants on {len(board.problems)} problems; then comes {second.entrant}, "
+        f"{second.rank.text('.1f')}. {_verdict(first.entrant, second.entrant, pair.probability)}"
+    )
+
+
+def _early(board: Board) -> Iterator[str]:
+    rows = sorted(board.rows(), key=lambda row: -row.share_tenth.mean)
+    if len(rows) < 2:
+        return
+    first, last = rows[0], rows[-1]
+    yield (
+        f"After a tenth of the budget {first.entrant} has {first.share_tenth.percent()} of the possible "
+        f"gain, the most; {last.entrant} has {last.share_tenth.percent()}, the least."
+    )
+
+
+def _pairs(board: Board) -> Iterator[str]:
+    for question in QUESTIONS:
+        if not {question.first, question.second} <= set(board.entrants):
+            continue
+        pair = board.pair(question.first, question.second)
+        sentence = (
+            f"{question.about}: {question.first} is better than {question.second} on {pair.better}, level "
+            f"on {pair.level} and worse on {pair.worse} problems. "
+            f"{_verdict(question.first, question.second, pair.probability)}"
+        )
+        if times := _times(board, question):
+            sentence += f" {times}"
+        yield sentence
+
+
+def _verdict(first: str, second: str, probability: Estimate) -> str:
+    """Return the probability on a new problem, or that the suite cannot tell."""
+    text = probability.percent()
+    if probability.low > 0.5:
+        return f"On a new problem {first} is the better one with probability {text}."
+    if probability.high < 0.5:
+        return f"On a new problem {first} is the better one with a probability of only {text}."
+    return f"The suite cannot tell which of the two is better on a new problem ({text})."
+
+
+def _times(board: Board, question: Question) -> str:
+    """Return the ratio of the times to 90 % of the possible gain, where both entrants reach it."""
+    table = board.factors("seconds_90")[[question.first, question.second]]
+    log_ratios = (table[question.second] / table[question.first]).map(np.log)
+    log_ratios = log_ratios[np.isfinite(log_ratios)].groupby(level="problem").mean()
+    if not len(log_ratios):
+        return ""
+    ratio = Estimate(*np.exp(over_problems(log_ratios)))
+    return (
+        f"It reaches 90 % of the possible gain {ratio.text()} times as fast, on the "
+        f"{len(log_ratios)} problems where both do."
+    )
+
+
+def _defaults(board: Board) -> Iterator[str]:
+    prices = board.default_prices().median().sort_values()
+    if len(prices) < 2:
+        return
+    yield (
+        "Without tuning, at the one pair of rates that is best on the other problems, the median problem "
+        f"loses {100 * prices.iloc[0]:.0f} % of the possible gain with {prices.index[0]}, the least, and "
+        f"{100 * prices.iloc[-1]:.0f} % with {prices.index[-1]}, the most."
+    )

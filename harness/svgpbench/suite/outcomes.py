@@ -1,0 +1,218 @@
+"""Outcomes of the protocol as two tables, `runs` and `trials`, from which everything on the board follows.
+
+The shipped tables are those of this version's runs. Gains are relative to the best NLPD in them, so that a
+new entrant changes no other entrant's numbers; its own share may exceed 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from svgpbench.results.records import Record
+from svgpbench.suite.cells import STAGES, Budgets, Task, read_iterations
+from svgpbench.suite.protocol import FolderLook, Look, chosen, score, trials_of
+from svgpbench.suite.schema import Entrant, Suite, SuiteProblem
+from svgpbench.suite.step_times import Milliseconds, read_step_times
+
+Floats = npt.NDArray[np.float64]
+SHIPPED: Final = Path(__file__).with_name("outcomes")
+LEVELS: Final = {"seconds_90": 0.9, "seconds_99": 0.99}
+"""Columns of times, and the shares of the possible gain that are reached at them."""
+TENTH: Final = 0.1
+"""Share of the budget at which an early score is read off."""
+SCORES: Final = ("crps", "coverage", "ece", "error_rate", "rmse")
+"""Metrics of the last evaluation that `runs` keeps, where the task has them."""
+
+
+class Outcomes(NamedTuple):
+    """Results of the protocol.
+
+    `runs` has one row per problem, entrant and fold: `e_rate`, `m_rate`, `status`, `nlpd` and `elbo` at the
+    end, `nlpd_tenth` and `elbo_tenth` at a tenth of the budget, `drop`, the largest fall of the bound
+    between evaluations in nats per row, `seconds_90` and `seconds_99`, the scores of `SCORES`,
+    `constant_nlpd` and `constant_elbo` of the best prediction that ignores the inputs, `best_nlpd` of the
+    problem and fold, `rows` that train, and `ms` of an iteration.
+
+    `trials` has one row per problem, entrant and trial: `stage`, `e_rate`, `m_rate`, `status`, `nlpd`.
+    """
+
+    runs: pd.DataFrame
+    trials: pd.DataFrame
+
+    def write(self, folder: Path) -> None:
+        """Write both tables as CSV with eight significant digits."""
+        from svgpbench.atomic import write_whole
+
+        for name, table in self._asdict().items():
+            write_whole(
+                folder / f"{name}.csv", table.to_csv(index=False, float_format="%.8g").encode()
+            )
+
+    @classmethod
+    def read(cls, folder: Path = SHIPPED) -> Outcomes:
+        """Read both tables."""
+        return cls(*(pd.read_csv(folder / f"{name}.csv") for name in cls._fields))
+
+
+def read_outcomes(
+    suite: Suite, problems: Sequence[SuiteProblem], entrants: Sequence[Entrant], results: Path
+) -> Outcomes:
+    """Return the outcomes of the records in a folder, with the step times of the reference machine."""
+    look, budgets = FolderLook(results, any_status=True), read_iterations()
+    done = finished(suite, budgets, problems, entrants, look)
+    return outcomes(suite, done, read_step_times())
+
+
+class Finished(NamedTuple):
+    """All records of an entrant on a problem that has finished the protocol."""
+
+    problem: SuiteProblem
+    entrant: Entrant
+    trials: list[tuple[Task, Record]]
+    runs: list[tuple[Task, Record]]
+
+
+def finished(
+    suite: Suite,
+    budgets: Budgets,
+    problems: Sequence[SuiteProblem],
+    entrants: Sequence[Entrant],
+    look: Look,
+) -> Iterator[Finished]:
+    """Yield each entrant and problem whose runs are all there, or whose trials all failed."""
+    for problem in problems:
+        for entrant in entrants:
+            if not suite.takes_part(entrant, problem):
+                continue
+            stage, tasks = chosen(suite, budgets, problem, entrant, look)
+            runs = [(task, record) for task in tasks if (record := look(task)) is not None]
+            if stage == "run" and len(runs) == len(tasks):
+                trials = trials_of(suite, budgets, problem, entrant, look)
+                yield Finished(problem, entrant, trials, runs)
+
+
+def outcomes(
+    suite: Suite, done: Iterable[Finished], ms: Milliseconds, best: pd.DataFrame | None = None
+) -> Outcomes:
+    """Return both tables.
+
+    Args:
+        suite: the suite.
+        done: entrants on problems that have finished.
+        ms: time of an iteration.
+        best: `runs` of the version whose best NLPD counts; None: that of `done`.
+    """
+    done = list(done)
+    trials = [
+        {
+            "problem": problem.title,
+            "entrant": entrant.label,
+            "stage": STAGES.index(task.stage) + 1,
+            "e_rate": task.rates.e if task.rates else np.nan,
+            "m_rate": task.rates.m if task.rates else np.nan,
+            "status": record.status,
+            "nlpd": finite_score(record),
+        }
+        for problem, entrant, tried, _ in done
+        for task, record in tried
+    ]
+    known: dict[tuple[str, int], float] = {}
+    if best is not None:
+        known = dict(best.groupby(["problem", "fold"])["best_nlpd"].first())
+    else:
+        for problem, _, _, runs in done:
+            for task, record in runs:
+                key = problem.title, task.fold
+                known[key] = min(known.get(key, np.inf), score(record))
+    rows = [row for one in done for row in _rows(suite, one, ms, known)]
+    return Outcomes(pd.DataFrame(rows), pd.DataFrame(trials))
+
+
+def finite_score(record: Record) -> float:
+    """Return the last NLPD of a record, NaN for a run that failed."""
+    value = score(record)
+    return value if np.isfinite(value) else np.nan
+
+
+def _rows(
+    suite: Suite, one: Finished, ms: Milliseconds, known: Mapping[tuple[str, int], float]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `runs` of an entrant on a problem; one per fold, also if every trial failed."""
+    problem, entrant, _, runs = one
+    step = ms.get((problem.title, entrant.label), np.nan)
+    common: dict[str, Any] = {"problem": problem.title, "entrant": entrant.label}
+    if not runs:
+        for fold in range(suite.protocol.folds):
+            yield common | {"fold": fold, "status": "no trial finished", "ms": step}
+    for task, record in runs:
+        best = known.get((problem.title, task.fold), np.nan)
+        constant = record.data.get("constant") or {}
+        row = common | {
+            "fold": task.fold,
+            "e_rate": task.rates.e if task.rates else np.nan,
+            "m_rate": task.rates.m if task.rates else np.nan,
+            "status": record.status,
+            "constant_nlpd": constant.get("nlpd"),
+            "constant_elbo": constant.get("elbo"),
+            "best_nlpd": best,
+            "rows": record.data.get("n_train"),
+            "ms": step,
+        }
+        if record.status == "ok":
+            row |= _measures(record, step / 1e3, best, constant)
+        yield row
+
+
+def _measures(
+    record: Record, seconds_a_step: float, best: float, constant: Mapping[str, float]
+) -> dict[str, Any]:
+    """Return what the trace and the last evaluation of a run say."""
+    iteration, nlpd, elbo = (
+        np.array([np.nan if x is None else x for x in record.trace[name]], dtype=np.float64)
+        for name in ("iteration", "nlpd", "elbo")
+    )
+    early = int(np.searchsorted(iteration, TENTH * iteration[-1], side="right")) - 1
+    rows = float(record.data["n_train"])
+    gain = float(constant["nlpd"]) - best
+    targets = {name: float(constant["nlpd"]) - level * gain for name, level in LEVELS.items()}
+    return {
+        "nlpd": nlpd[-1],
+        "elbo": elbo[-1],
+        "nlpd_tenth": nlpd[max(early, 0)],
+        "elbo_tenth": elbo[max(early, 0)],
+        "drop": float(np.max(-np.diff(elbo), initial=0.0)) / rows,
+        **{
+            name: reached(iteration * seconds_a_step, nlpd, target)
+            for name, target in targets.items()
+        },
+        **{name: record.metrics.get(name) for name in SCORES},
+    }
+
+
+def reached(seconds: Floats, nlpd: Floats, target: float) -> float:
+    """Return the time from which on a run's NLPD is at most `target`, or infinity.
+
+    Between two evaluations the NLPD is taken to be linear in log time. A run that reaches the target and
+    leaves it again has not reached it until it comes back for good.
+
+    Args:
+        seconds: times of the evaluations [k], ascending.
+        nlpd: NLPD there [k].
+        target: the NLPD to reach.
+    """
+    above = np.flatnonzero(~(nlpd <= target))
+    if not len(above):
+        return float(seconds[0])
+    last = int(above[-1])
+    if last == len(nlpd) - 1:
+        return float(np.inf)
+    if not np.isfinite(nlpd[last]):
+        return float(seconds[last + 1])
+    share = (nlpd[last] - target) / (nlpd[last] - nlpd[last + 1])
+    return float(seconds[last] * (seconds[last + 1] / seconds[last]) ** share)
