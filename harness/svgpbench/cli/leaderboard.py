@@ -15,11 +15,13 @@ from svgpbench.cli.options import RESULTS, AsJson, DaskAddress, Jobs, RecordsFol
 from svgpbench.cli.printing import print_json, show
 from svgpbench.cli.progress import reporter
 from svgpbench.errors import UserError, refuse_unknown
+from svgpbench.output.figure import check_figure_path
 
 if TYPE_CHECKING:
     from svgpbench.config import CellConfig
     from svgpbench.runs.events import Event
     from svgpbench.runs.slots import Executor
+    from svgpbench.suite.board import Board
     from svgpbench.suite.cells import Task
     from svgpbench.suite.schema import Entrant, Suite, SuiteProblem
 
@@ -60,12 +62,18 @@ def leaderboard_command(
     jobs: Jobs = None,
     dask: DaskAddress = None,
     results: RecordsFolder = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option("--figure", metavar="FILE", help="File for a figure of the board."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show which method is best on the problems of the suite, or run them."""
     from svgpbench.suite.groups import of_groups
     from svgpbench.suite.schema import load_suite
 
+    if figure is not None:
+        check_figure_path(figure)
     suite = load_suite()
     problems = _selected_problems(suite, preset, problem or ())
     refuse_unknown("entrant of the suite", entrant or (), [x.label for x in suite.entrants])
@@ -75,21 +83,23 @@ def leaderboard_command(
         _measure(suite, problems, entrants, results or RESULTS)
     if run and not _run(suite, problems, entrants, results or RESULTS, jobs, dask):
         raise typer.Exit(INTERRUPTED)
-    _show(suite, problems, entrants, results, as_json=as_json)
+    board = _board(suite, problems, entrants, results)
+    if figure is not None:
+        from svgpbench.suite.figure import draw_board
+
+        draw_board(board, figure)
+    _show(board, as_json=as_json)
 
 
-def _show(
+def _board(
     suite: Suite,
     problems: Sequence[SuiteProblem],
     entrants: Sequence[Entrant],
     results: Path | None,
-    *,
-    as_json: bool,
-) -> None:
+) -> Board:
+    """Return the board of a folder of records, or that of this version if none is named."""
     from svgpbench.suite.board import Board
-    from svgpbench.suite.findings import findings
     from svgpbench.suite.outcomes import Outcomes, read_outcomes
-    from svgpbench.suite.tables import board_table, legend
 
     outcomes = (
         Outcomes.read() if results is None else read_outcomes(suite, problems, entrants, results)
@@ -100,6 +110,13 @@ def _show(
         raise UserError(
             f"no entrant has finished a problem in {results}; `svgpbench leaderboard --run` runs them"
         )
+    return board
+
+
+def _show(board: Board, *, as_json: bool) -> None:
+    from svgpbench.suite.findings import findings
+    from svgpbench.suite.tables import board_table, legend
+
     sentences = findings(board)
     if as_json:
         print_json(board.to_json() | {"findings": sentences})

@@ -6,6 +6,7 @@ new entrant changes no other entrant's numbers; its own share may exceed 1.
 
 from __future__ import annotations
 
+import lzma
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from svgpbench.atomic import write_whole
 from svgpbench.results.records import Record
 from svgpbench.suite.cells import STAGES, Budgets, Task, read_iterations
 from svgpbench.suite.protocol import FolderLook, Look, chosen, score, trials_of
@@ -46,18 +48,15 @@ class Outcomes(NamedTuple):
     trials: pd.DataFrame
 
     def write(self, folder: Path) -> None:
-        """Write both tables as CSV with eight significant digits."""
-        from svgpbench.atomic import write_whole
-
+        """Write both tables as compressed CSV with eight significant digits."""
         for name, table in self._asdict().items():
-            write_whole(
-                folder / f"{name}.csv", table.to_csv(index=False, float_format="%.8g").encode()
-            )
+            text = table.to_csv(index=False, float_format="%.8g")
+            write_whole(folder / f"{name}.csv.xz", lzma.compress(text.encode()))
 
     @classmethod
     def read(cls, folder: Path = SHIPPED) -> Outcomes:
         """Read both tables."""
-        return cls(*(pd.read_csv(folder / f"{name}.csv") for name in cls._fields))
+        return cls(*(pd.read_csv(folder / f"{name}.csv.xz") for name in cls._fields))
 
 
 def read_outcomes(
