@@ -129,9 +129,8 @@ def held_out_costs(suite: Suite, outcomes: Outcomes) -> pd.DataFrame:
         others = Outcomes(*(x[x["problem"] != problem.title] for x in outcomes))
         group = group_of(suite, others, problem.likelihood.name, suite.size_of(problem))
         advised = recommend(suite, others, group)[0].entrant
-        own = shares.loc[problem.title]
-        costs = {str(name): float(own.max()) - float(share) for name, share in own.items()}
-        rows.append((problem.title, advised, min(costs, key=costs.__getitem__), costs[advised]))
+        costs = (shares.loc[problem.title].max() - shares.loc[problem.title]).dropna()
+        rows.append((problem.title, advised, str(costs.idxmin()), costs[advised]))
     return pd.DataFrame(rows, columns=["problem", "advised", "best", "cost"])
 
 
