@@ -16,7 +16,7 @@ Indices: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Partition of the rows of a data set into a training and a test part.
+    """Partition of the rows of a data set into a training and a test part, and rows in neither.
 
     Raises:
         DataError: a part is empty or not one-dimensional, a row is repeated or negative.
@@ -28,6 +28,7 @@ class Split:
     fold: int  # fold that is the test part, from 0; 0 for a random split
     folds: int  # number of folds; 1 for a random split
     seed: int  # seed of the permutation; 0 for a fixed split
+    left_out: int = 0  # number of rows in neither part
     hash: str = field(init=False)  # `sha256:` and the hash of the two index arrays alone
 
     def __post_init__(self) -> None:
@@ -134,7 +135,8 @@ def hold_out(split: Split, share: float, seed: int) -> Split:
         DataError: the share is out of range, or a part would be empty.
     """
     inner = random_split(len(split.train), share, seed)
-    return replace(split, train=split.train[inner.train], test=split.train[inner.test])
+    train, test = split.train[inner.train], split.train[inner.test]
+    return replace(split, train=train, test=test, left_out=split.left_out + split.test.size)
 
 
 def _check_fold(n: int, folds: int, fold: int, units: str = "rows") -> None:

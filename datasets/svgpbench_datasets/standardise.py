@@ -170,7 +170,7 @@ def prepare(
     Raises:
         DataError: the split was made for another number of rows, or a column overflows.
     """
-    rows, split_rows = dataset.y.size, split.train.size + split.test.size
+    rows, split_rows = dataset.y.size, split.train.size + split.test.size + split.left_out
     if split_rows != rows or max(split.train[-1], split.test[-1]) >= rows:
         raise DataError(
             f"the split is of {split_rows} rows but data set {dataset.name!r} has {rows}; "
