@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from svgpbench.cli.clusters import ClusterOptions, cluster_executor
-from svgpbench.cli.exit_codes import INTERRUPTED
+from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
 from svgpbench.cli.options import RESULTS, AsJson, DaskAddress, Jobs, RecordsFolder
-from svgpbench.cli.printing import print_json, show
+from svgpbench.cli.printing import print_json, show, tell
 from svgpbench.cli.progress import reporter
 from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.output.figure import check_figure_path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from svgpbench.runs.events import Event
     from svgpbench.runs.slots import Executor
     from svgpbench.suite.board import Board
-    from svgpbench.suite.cells import Task
+    from svgpbench.suite.cells import Budgets, Task
     from svgpbench.suite.schema import Entrant, Suite, SuiteProblem
 
 
@@ -38,6 +38,14 @@ def leaderboard_command(
     run: Annotated[
         bool, typer.Option("--run", help="Run what is missing; finished runs are kept.")
     ] = False,
+    add: Annotated[
+        str | None,
+        typer.Option(
+            "--add",
+            metavar="METHOD|FILE.toml",
+            help="Run a method of your own on the problems, and give it a place on the board.",
+        ),
+    ] = None,
     step_times: Annotated[
         bool,
         typer.Option("--step-times", help="Time an iteration of every entrant on this machine."),
@@ -79,11 +87,21 @@ def leaderboard_command(
     refuse_unknown("entrant of the suite", entrant or (), [x.label for x in suite.entrants])
     entrants = [x for x in suite.entrants if not entrant or x.label in entrant]
     problems = of_groups(problems, group or ())
-    if step_times:
-        _measure(suite, problems, entrants, results or RESULTS)
-    if run and not _run(suite, problems, entrants, results or RESULTS, jobs, dask):
-        raise typer.Exit(INTERRUPTED)
-    board = _board(suite, problems, entrants, results)
+    if add is not None:
+        if run or step_times or entrant:
+            raise UserError(
+                "--add runs one new entrant: leave --run, --step-times and --entrant out"
+            )
+        if preset is Preset.lite:  # one fold of five
+            protocol = suite.protocol.model_copy(update={"run_folds": 1})
+            suite = suite.model_copy(update={"protocol": protocol})
+        board = _added(suite, add, problems, results or RESULTS, jobs, dask)
+    else:
+        if step_times:
+            _measure(suite, problems, entrants, results or RESULTS)
+        if run and not _run(suite, problems, entrants, results or RESULTS, jobs, dask):
+            raise typer.Exit(INTERRUPTED)
+        board = _board(suite, problems, entrants, results)
     if figure is not None:
         from svgpbench.suite.figure import draw_board
 
@@ -133,6 +151,44 @@ def _selected_problems(suite: Suite, preset: Preset, names: Sequence[str]) -> li
     ]
 
 
+def _added(
+    suite: Suite,
+    text: str,
+    problems: Sequence[SuiteProblem],
+    results: Path,
+    jobs: int | None,
+    dask: str | None,
+) -> Board:
+    """Check a new entrant, run it on the problems, and return the board with its row."""
+    from svgpbench.checks import quick_check
+    from svgpbench.suite.board import Board
+    from svgpbench.suite.joining import added_entrant, own_iterations, with_entrant
+    from svgpbench.suite.outcomes import Outcomes
+
+    shipped = Outcomes.read()
+    entrant = added_entrant(suite, text)
+    problems = [x for x in problems if suite.takes_part(entrant, x)]
+    tell(f"checking {entrant.name} on {suite.protocol.backend}")
+    report = quick_check([suite.protocol.backend], methods=[entrant.name], on_progress=tell)
+    if not report.ok:
+        show(*report.tables(), notes=report.lines())
+        raise typer.Exit(FAILED)
+    with reporter() as on_event:
+        budgets, ms = own_iterations(
+            suite,
+            problems,
+            entrant,
+            results / suite.experiment / "entrants",
+            lambda cells, folder: _run_cells(cells, folder, 1, None, on_event),
+        )
+    problems = [x for x in problems if (x.title, entrant.label) in budgets]
+    if not _run(suite, problems, [entrant], results, jobs, dask, budgets):
+        raise typer.Exit(INTERRUPTED)
+    together = with_entrant(suite, shipped, problems, entrant, budgets, ms, results)
+    candidates = [x.label for x in suite.entrants if not x.reference]
+    return Board(together, [*candidates, entrant.label], [x.title for x in problems])
+
+
 def _run(
     suite: Suite,
     problems: Sequence[SuiteProblem],
@@ -140,6 +196,7 @@ def _run(
     results: Path,
     jobs: int | None,
     dask: str | None,
+    budgets: Budgets | None = None,
 ) -> bool:
     """Run what is missing of the protocol; return False if it was interrupted."""
     from svgpbench.runs.events import Noticed
@@ -163,8 +220,8 @@ def _run(
 
         # one problem after the other on this machine, so that problems are finished one by one
         at_once = 1 if executor is None else len(problems)
-        budgets = read_iterations()
-        return run_protocol(suite, budgets, problems, entrants, look, execute, at_once=at_once)
+        counts = read_iterations() if budgets is None else budgets
+        return run_protocol(suite, counts, problems, entrants, look, execute, at_once=at_once)
 
 
 def _run_cells(

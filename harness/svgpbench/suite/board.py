@@ -214,7 +214,7 @@ class Board:
             if not all(ok):
                 outcomes.append(ok[0] - ok[1])
                 continue
-            low, high = fold_interval((sides[0]["nlpd"] - sides[1]["nlpd"]).to_numpy())
+            low, high = fold_interval((sides[0]["nlpd"] - sides[1]["nlpd"]).to_numpy(np.float64))
             outcomes.append(int(high < 0) - int(low > 0))
         counts = [outcomes.count(x) for x in (1, 0, -1)]
         return Pair(first, second, *counts)
@@ -285,13 +285,14 @@ def over_problems(values: pd.Series[float]) -> Estimate:
 
 
 def fold_interval(differences: Floats) -> tuple[float, float]:
-    """Return the 95 % interval of the mean of paired differences over folds [k].
+    """Return the 95 % interval of the mean of paired differences over folds [k]; a point if k = 1.
 
     Training parts of folds overlap. So the variance has the factor 1/k + 1/(k − 1) of Nadeau and Bengio
     2003 in place of 1/k.
     """
-    k = len(differences)
+    k, mean = len(differences), float(np.mean(differences))
+    if k == 1:
+        return mean, mean
     error = np.std(differences, ddof=1) * np.sqrt(1.0 / k + 1.0 / (k - 1))
     width = float(t.ppf((1 + LEVEL) / 2, k - 1) * error)
-    mean = float(np.mean(differences))
     return mean - width, mean + width

@@ -147,7 +147,7 @@ def _rows(
     step = ms.get((problem.title, entrant.label), np.nan)
     common: dict[str, Any] = {"problem": problem.title, "entrant": entrant.label}
     if not runs:
-        for fold in range(suite.protocol.folds):
+        for fold in range(suite.protocol.folds_run):
             yield common | {"fold": fold, "status": "no trial finished", "ms": step}
     for task, record in runs:
         best = known.get((problem.title, task.fold), np.nan)

@@ -52,7 +52,7 @@ def chosen(
             for fold in range(folds)
         ]
 
-    folds = suite.protocol.folds
+    folds = suite.protocol.folds_run
     if entrant.reference:
         return "run", tasks("run", [None], folds)
     grid: list[RatePair] = entrant.grid

@@ -53,6 +53,12 @@ class Protocol(Strict):
     tested_rows: PositiveInt
     jitter: Annotated[float, Field(ge=0)]
     kernel: KernelConfig
+    run_folds: PositiveInt | None = None  # number of folds that run; None: all
+
+    @property
+    def folds_run(self) -> int:
+        """Number of folds that run, from the first on."""
+        return self.run_folds or self.folds
 
 
 class SizeClass(Strict):
