@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from svgpbench.atomic import write_whole
+from svgpbench.errors import UserError
 from svgpbench.results.records import Record
 from svgpbench.suite.cells import STAGES, Budgets, Task, read_iterations
 from svgpbench.suite.protocol import FolderLook, Look, chosen, score, trials_of
@@ -55,7 +56,9 @@ class Outcomes(NamedTuple):
 
     @classmethod
     def read(cls, folder: Path = SHIPPED) -> Outcomes:
-        """Read both tables."""
+        """Read both tables. Raises `UserError` if they are not there."""
+        if not folder.is_dir():
+            raise UserError("this version ships no board; --results DIR shows that of records")
         return cls(*(pd.read_csv(folder / f"{name}.csv.xz") for name in cls._fields))
 
 
