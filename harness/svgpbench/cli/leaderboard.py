@@ -75,6 +75,9 @@ def leaderboard_command(
         typer.Option("--figure", metavar="FILE", help="File for a figure of the board."),
     ] = None,
     as_json: AsJson = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print all tables of the board as Markdown.")
+    ] = False,
 ) -> None:
     """Show which method is best on the problems of the suite, or run them."""
     from svgpbench.suite.groups import of_groups
@@ -106,7 +109,12 @@ def leaderboard_command(
         from svgpbench.suite.figure import draw_board
 
         draw_board(board, figure)
-    _show(board, as_json=as_json)
+    if as_markdown:
+        from svgpbench.suite.tables import board_markdown
+
+        typer.echo(board_markdown(suite, board))
+    else:
+        _show(board, as_json=as_json)
 
 
 def _board(

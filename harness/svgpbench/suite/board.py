@@ -92,7 +92,7 @@ class Board:
         runs = outcomes.runs
         if problems is not None:
             runs = runs[runs["problem"].isin(problems)]
-        self.runs = runs
+        self.outcomes, self.runs = outcomes, runs
         self.trials = outcomes.trials[outcomes.trials["problem"].isin(set(runs["problem"]))]
         self.silent = self._silent()
         self.problems = [x for x in dict.fromkeys(runs["problem"]) if x not in self.silent]

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from svgpbench.output.table import Column, Table, number
+from svgpbench.output.table_formats import markdown
 from svgpbench.suite.board import Board
+from svgpbench.suite.findings import findings
+from svgpbench.suite.groups import USUAL, of_groups
+from svgpbench.suite.outcomes import Outcomes
+from svgpbench.suite.schema import RatePair, Suite
 
 
 def _percent(share: float) -> str:
@@ -64,3 +71,114 @@ def pairs_table(board: Board) -> Table:
         ]
         cells.append((first, *texts))
     return Table((Column("better-level-worse"), *(Column(name) for name in names)), cells)
+
+
+def board_markdown(suite: Suite, board: Board) -> str:
+    """Return the findings and all tables of a board as Markdown."""
+    parts = [
+        "\n".join(f"* {sentence}" for sentence in findings(board)),
+        markdown(board_table(board)),
+        "  \n".join(legend(board)),
+        "Average rank by group of problems (how many problems):",
+        markdown(groups_table(suite, board.outcomes, board.entrants)),
+        "Problems on which the entrant of the row is better, level and worse than that of the column:",
+        markdown(pairs_table(board)),
+        "Default rates, and the share of the possible gain that they give away:",
+        markdown(rates_table(board)),
+        "Calibration at the end of the runs:",
+        markdown(calibration_table(board)),
+        "The problems:",
+        markdown(problems_table(suite, board)),
+    ]
+    return "\n\n".join(parts)
+
+
+def groups_table(suite: Suite, outcomes: Outcomes, candidates: Sequence[str]) -> Table:
+    """Return average ranks by group of problems: a row per entrant, in the order of the whole board."""
+    likelihoods = list(dict.fromkeys(x.likelihood.name for x in suite.problems))
+    names = [row.entrant for row in Board(outcomes, candidates).rows()]
+    ran = set(outcomes.runs["problem"])
+    columns = [Column("average rank")]
+    ranks: dict[str, list[float | None]] = {name: [] for name in names}
+    for group in (*likelihoods, *USUAL):
+        problems = [x.title for x in of_groups(suite.problems, [group]) if x.title in ran]
+        board = Board(outcomes, candidates, problems)
+        if not board.problems:
+            continue
+        columns.append(number(f"{group} ({len(board.problems)})", ".1f"))
+        means = board.ranks().mean()
+        for name in names:
+            ranks[name].append(means.get(name))
+    return Table(tuple(columns), [(name, *ranks[name]) for name in names])
+
+
+def rates_table(board: Board) -> Table:
+    """Return default rates, what they give away, and how often trials and runs failed."""
+    prices, rates = board.default_prices(), board.default_rates()
+    rows = [
+        (
+            row.entrant,
+            RatePair(*rates[row.entrant]).title,
+            row.default_price,
+            float(prices[row.entrant].max()),
+            row.failed_trials,
+            row.failed_runs,
+        )
+        for row in board.rows()
+        if row.entrant in rates
+    ]
+    columns = (
+        Column("entrant"),
+        Column("default rates of q, θ", numeric=True),
+        number("gives away, median", _percent, "%"),
+        number("worst problem", _percent, "%"),
+        number("failed trials", _percent, "%"),
+        number("failed runs", _percent, "%"),
+    )
+    return Table(columns, rows)
+
+
+def calibration_table(board: Board) -> Table:
+    """Return coverage and CRPS of regression, and the calibration error and error rate of labels."""
+    runs = board.runs[board.runs["problem"].isin(board.problems)]
+    by_problem = runs.groupby(["entrant", "problem"])[
+        ["coverage", "crps", "ece", "error_rate"]
+    ].mean()
+    best = by_problem[["crps"]].groupby("problem").min()
+    by_problem["crps"] = (
+        by_problem["crps"] / best.reindex(by_problem.index, level="problem")["crps"]
+    )
+    means, drops = by_problem.groupby("entrant").mean(), runs.groupby("entrant")["drop"].median()
+    rows = [
+        (row.entrant, *means.loc[row.entrant], drops[row.entrant])
+        for row in board.rows()
+        if row.entrant in means.index
+    ]
+    columns = (
+        Column("entrant"),
+        number("coverage of 95 %", _percent, "%"),
+        number("CRPS over the best", ".2f"),
+        number("calibration error", ".3f"),
+        number("error rate", ".3f"),
+        number("largest fall of the bound", ".3g", "nats a row, median"),
+    )
+    return Table(columns, rows)
+
+
+def problems_table(suite: Suite, board: Board) -> Table:
+    """Return the problems: sizes, reason, and the entrant with the smallest NLPD."""
+    losses, rows = board.losses(), []
+    constant = board.runs.groupby("problem")["constant_nlpd"].mean()
+    for problem in suite.problems:
+        if problem.title not in losses.index:
+            continue
+        own = losses.loc[problem.title]
+        facts = (problem.title, problem.likelihood.name, problem.rows, problem.dimensions)
+        size = suite.size_of(problem)
+        best = str(own.idxmin())
+        rows.append((*facts, size.inducing, problem.why, constant[problem.title], own.min(), best))
+    columns = (
+        Column("problem"), Column("likelihood"), number("rows"), number("inputs"), number("M"),
+        Column("why"), number("constant NLPD", ".3f"), number("smallest", ".3f"), Column("by"),
+    )  # fmt: skip
+    return Table(columns, rows)
