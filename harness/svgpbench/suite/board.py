@@ -80,7 +80,8 @@ class Pair(NamedTuple):
             float(beta.ppf(tail, wins + 0.5, losses + 0.5))
             for tail in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
         )
-        return Estimate(wins / (wins + losses), low, high)
+        problems = wins + losses
+        return Estimate(wins / problems if problems else 0.5, low, high)
 
 
 class Board:
@@ -104,8 +105,10 @@ class Board:
 
     def _silent(self) -> list[str]:
         """Return the problems on which no entrant gains."""
-        gain = (self.runs["constant_nlpd"] - self.runs["best_nlpd"]).groupby(self.runs["problem"])
-        means = gain.mean()
+        gain = self.runs["constant_nlpd"] - self.runs["best_nlpd"]
+        gain = gain.where(np.isfinite(self.runs["best_nlpd"]), -np.inf)
+        keys = [self.runs["problem"], self.runs["fold"]]  # a failed run may have no constant
+        means = gain.groupby(keys).mean().groupby("problem").mean()
         return [str(name) for name in means.index[~(means >= LEAST_GAIN)]]
 
     def losses(self) -> pd.DataFrame:
@@ -119,12 +122,12 @@ class Board:
     def shares(self, column: str = "nlpd") -> pd.DataFrame:
         """Return the mean share of the possible gain over folds, [problem × entrant].
 
-        A share below 0, that of a run that is worse than the constant prediction or failed, counts as 0.
+        A share below 0, that of a run that is worse than the constant prediction or failed, counts as 0; so
+        does every share on a fold whose best known is no better than the constant prediction.
         """
         runs = self._voting
-        gain = runs["constant_nlpd"] - runs["best_nlpd"]
-        share = (runs["constant_nlpd"] - runs[column]) / gain
-        return self._table(share.where(runs["status"] == "ok").fillna(0.0).clip(lower=0.0))
+        share = share_of_gain(runs["constant_nlpd"], runs[column], runs["best_nlpd"])
+        return self._table(share.where(runs["status"] == "ok", 0.0))
 
     def ranks(self) -> pd.DataFrame:
         """Return ranks by the mean NLPD, [problem × entrant]; ties share their mean rank."""
@@ -133,14 +136,19 @@ class Board:
     def factors(self, level: str) -> pd.DataFrame:
         """Return times over that of the fastest entrant, [problem and fold × entrant].
 
-        They are infinite where the level was not reached. Tasks that no entrant finishes do not count.
+        They are infinite where the level was not reached, and missing where an entrant took no part. Tasks
+        that no entrant finishes do not count.
         """
+        table = self.seconds(level)
+        table = table[np.isfinite(table.min(axis="columns"))]
+        return table.div(table.min(axis="columns"), axis="index")
+
+    def seconds(self, level: str) -> pd.DataFrame:
+        """Return times [problem and fold × entrant], infinite where the level was not reached."""
         seconds = self._voting[level].where(self._voting["status"] == "ok", np.inf).fillna(np.inf)
         keys = [self._voting[key] for key in ("problem", "fold", "entrant")]
         table: pd.DataFrame = seconds.groupby(keys, sort=False).first().unstack("entrant")
-        table = table.reindex(columns=self.entrants)
-        table = table[np.isfinite(table.min(axis="columns"))]
-        return table.div(table.min(axis="columns"), axis="index")
+        return table.reindex(columns=self.entrants)
 
     def _table(self, values: pd.Series[float]) -> pd.DataFrame:
         """Return means over folds, [problem × entrant], in the order of the board."""
@@ -151,7 +159,11 @@ class Board:
     def rows(self) -> list[Row]:
         """Return the entrants, the lowest average rank first."""
         ranks, shares, tenths = self.ranks(), self.shares(), self.shares("nlpd_tenth")
-        ninety, ninety_nine = self.factors("seconds_90"), self.factors("seconds_99")
+        factors, ninety, ninety_nine = (
+            self.factors("seconds_90"),
+            self.seconds("seconds_90"),
+            self.seconds("seconds_99"),
+        )
         prices, speed = self.default_prices(), self._relative_ms(ranks)
         failed = self._voting["status"] != "ok"
         failed_runs = failed.groupby(self._voting["entrant"]).mean()
@@ -163,9 +175,9 @@ class Board:
                 rank=over_problems(ranks[entrant]),
                 share=over_problems(shares[entrant]),
                 share_tenth=over_problems(tenths[entrant]),
-                within={x: float((ninety[entrant] <= x).mean()) for x in FACTORS},
-                finished_90=float(np.isfinite(ninety[entrant]).mean()),
-                finished_99=float(np.isfinite(ninety_nine[entrant]).mean()),
+                within={x: float((factors[entrant].dropna() <= x).mean()) for x in FACTORS},
+                finished_90=float(np.isfinite(ninety[entrant].dropna()).mean()),
+                finished_99=float(np.isfinite(ninety_nine[entrant].dropna()).mean()),
                 default_price=float(prices[entrant].median()) if entrant in prices else np.nan,
                 failed_trials=float(failed_trials.get(entrant, np.nan)),
                 failed_runs=float(failed_runs.get(entrant, np.nan)),
@@ -210,7 +222,7 @@ class Board:
             sides = [of[of["entrant"] == x].set_index("fold") for x in (first, second)]
             if not (len(sides[0]) and len(sides[1])):
                 continue
-            ok = [bool((side["status"] == "ok").all()) for side in sides]
+            ok = [bool(side["nlpd"].where(side["status"] == "ok").notna().all()) for side in sides]
             if not all(ok):
                 outcomes.append(ok[0] - ok[1])
                 continue
@@ -253,8 +265,7 @@ class Board:
             (self.trials["stage"] == 1) & self.trials["problem"].isin(self.problems)
         ]
         where = trials["problem"]
-        gain = where.map(constant) - where.map(best)
-        share = ((where.map(constant) - trials["nlpd"]) / gain).fillna(0.0).clip(lower=0.0)
+        share = share_of_gain(where.map(constant), trials["nlpd"], where.map(best))
         keys = [trials[key] for key in ("problem", "e_rate", "m_rate")]
         return {
             str(entrant): share[trials["entrant"] == entrant]
@@ -265,6 +276,15 @@ class Board:
             for entrant in self.entrants
             if (trials["entrant"] == entrant).any()
         }
+
+
+def share_of_gain(
+    constant: pd.Series[float], nlpd: pd.Series[float], best: pd.Series[float]
+) -> pd.Series[float]:
+    """Return shares of the possible gain, 0 for none, for a missing NLPD, or if no gain is possible."""
+    possible = constant - best
+    share: pd.Series[float] = ((constant - nlpd) / possible).clip(lower=0.0)
+    return share.where(possible > 0.0, 0.0).fillna(0.0)
 
 
 def best_column(shares: pd.DataFrame) -> tuple[float, float]:
