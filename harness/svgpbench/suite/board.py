@@ -140,8 +140,10 @@ class Board:
         that no entrant finishes do not count.
         """
         table = self.seconds(level)
-        table = table[np.isfinite(table.min(axis="columns"))]
-        return table.div(table.min(axis="columns"), axis="index")
+        least = table.min(axis="columns")
+        least = least[np.isfinite(least)]
+        factors: pd.DataFrame = table.loc[least.index].div(least, axis="index")
+        return factors
 
     def seconds(self, level: str) -> pd.DataFrame:
         """Return times [problem and fold × entrant], infinite where the level was not reached."""
