@@ -3,10 +3,12 @@
 Loops over rows, pandas and SciPy; nothing of `svgpbench.suite` is imported. Slow and plain on purpose.
 """
 
+from __future__ import annotations
+
 import math
 from itertools import product
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -61,6 +63,10 @@ class SecondBoard:
                 self.constant[key] = row.constant_nlpd
             if row.status == "ok" and not math.isnan(row.nlpd):
                 self.best[key] = min(self.best.get(key, math.inf), row.nlpd)
+        self.by_pair = {
+            (str(e), str(p)): list(of.sort_values("fold").itertuples())
+            for (e, p), of in runs.groupby(["entrant", "problem"])
+        }
         self.entrants = [e for e in in_order(runs.entrant) if e not in references]
         every = in_order(runs.problem)
         self.problems = [p for p in every if self.possible_gain(p) >= VOTE]
@@ -74,14 +80,13 @@ class SecondBoard:
             return -math.inf
         return float(np.mean([self.constant[key] - self.best[key] for key in keys]))
 
-    def of(self, entrant: str, problem: str) -> pd.DataFrame:
+    def of(self, entrant: str, problem: str) -> list[Any]:
         """Return the runs of an entrant on a problem, by fold."""
-        kept = (self.runs.entrant == entrant) & (self.runs.problem == problem)
-        return self.runs[kept].sort_values("fold")
+        return self.by_pair.get((entrant, problem), [])
 
     def taken(self, entrant: str) -> list[str]:
         """Return the voting problems that an entrant takes part in."""
-        return [p for p in self.problems if len(self.of(entrant, p))]
+        return [p for p in self.problems if self.of(entrant, p)]
 
     def shares(self, entrant: str, column: str = "nlpd") -> dict[str, float]:
         """Return the mean share over folds of each problem."""
@@ -90,12 +95,12 @@ class SecondBoard:
                 np.mean(
                     [
                         share(
-                            self.constant[p, row["fold"]],
-                            row[column],
-                            self.best[p, row["fold"]],
-                            row["status"] != "ok",
+                            self.constant[p, row.fold],
+                            getattr(row, column),
+                            self.best[p, row.fold],
+                            row.status != "ok",
                         )
-                        for _, row in self.of(entrant, p).iterrows()
+                        for row in self.of(entrant, p)
                     ]
                 )
             )
@@ -105,15 +110,17 @@ class SecondBoard:
     def mean_nlpd(self, entrant: str, problem: str) -> float:
         """Return the mean over folds, infinite where a fold failed."""
         rows = self.of(entrant, problem)
-        whole = (rows.status == "ok").all() and rows.nlpd.notna().all()
-        return float(rows.nlpd.mean()) if whole else math.inf
+        whole = all(row.status == "ok" and not math.isnan(row.nlpd) for row in rows)
+        return float(np.mean([row.nlpd for row in rows])) if whole else math.inf
 
     def ranks(self, entrant: str) -> dict[str, float]:
         """Return the rank of an entrant on each problem."""
         result = {}
         for p in self.taken(entrant):
             own = self.mean_nlpd(entrant, p)
-            others = [self.mean_nlpd(e, p) for e in self.entrants if e != entrant and p in self.taken(e)]
+            others = [
+                self.mean_nlpd(e, p) for e in self.entrants if e != entrant and p in self.taken(e)
+            ]
             below, level = sum(x < own for x in others), sum(x == own for x in others)
             result[p] = 1 + below + level / 2
         return result
@@ -127,24 +134,25 @@ class SecondBoard:
         times = [
             row.status == "ok" and math.isfinite(getattr(row, column))
             for p in self.taken(entrant)
-            for row in self.of(entrant, p).itertuples()
+            for row in self.of(entrant, p)
         ]
         return sum(times) / len(times) if times else math.nan
 
     def fastest(self, problem: str, fold: int, column: str) -> float:
         """Return the smallest time of a task."""
-        rows = self.runs[
-            (self.runs.problem == problem)
-            & (self.runs.fold == fold)
-            & self.runs.entrant.isin(self.entrants)
+        times = [
+            getattr(row, column)
+            for e in self.entrants
+            for row in self.of(e, problem)
+            if row.fold == fold
         ]
-        return min((t for t in rows[column] if math.isfinite(t)), default=math.inf)
+        return min((t for t in times if math.isfinite(t)), default=math.inf)
 
     def fast(self, entrant: str, factor: float = FAST, column: str = "seconds_90") -> float:
         """Return the share of tasks that an entrant finishes within a factor of the fastest."""
         counted = quick = 0
         for p in self.taken(entrant):
-            for row in self.of(entrant, p).itertuples():
+            for row in self.of(entrant, p):
                 best = self.fastest(p, row.fold, column)
                 if math.isfinite(best):
                     counted += 1
@@ -157,7 +165,7 @@ class SecondBoard:
         failed = [math.isinf(self.mean_nlpd(x, problem)) for x in (one, other)]
         if any(failed):
             return int(failed[1]) - int(failed[0])
-        difference = b.nlpd.to_numpy() - a.nlpd.to_numpy()
+        difference = np.array([y.nlpd - x.nlpd for x, y in zip(a, b, strict=True)])
         k = len(difference)  # 5
         error = difference.std(ddof=1) * math.sqrt(1 / k + 1 / (k - 1))
         width = float(stats.t.ppf(0.975, k - 1)) * error
@@ -184,7 +192,9 @@ class SecondBoard:
         result: dict[str, dict[tuple[float, float], float]] = {}
         for p in self.problems:
             rows = self.trials[
-                (self.trials.problem == p) & (self.trials.entrant == entrant) & (self.trials.stage == 1)
+                (self.trials.problem == p)
+                & (self.trials.entrant == entrant)
+                & (self.trials.stage == 1)
             ]
             for row in rows.itertuples():
                 result.setdefault(p, {})[row.e_rate, row.m_rate] = share(

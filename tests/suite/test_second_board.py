@@ -16,6 +16,7 @@ from svgpbench.suite.outcomes import SHIPPED, Outcomes
 from svgpbench.suite.schema import load_suite
 
 REL = 1e-9
+TABLES = 12
 
 
 def close(one: float, other: float) -> bool:
@@ -27,7 +28,9 @@ def as_dict(column: pd.Series[float]) -> dict[str, float]:
     return {str(k): float(v) for k, v in column.items() if not math.isnan(v)}
 
 
-def assert_agree(outcomes: Outcomes, candidates: Sequence[str], references: tuple[str, ...]) -> None:
+def assert_agree(
+    outcomes: Outcomes, candidates: Sequence[str], references: tuple[str, ...]
+) -> None:
     """Compare every number of both boards."""
     board = Board(outcomes, candidates)
     second = SecondBoard(outcomes.runs, outcomes.trials, references)
@@ -37,8 +40,9 @@ def assert_agree(outcomes: Outcomes, candidates: Sequence[str], references: tupl
     ranks, shares, early = board.ranks(), board.shares(), board.shares("nlpd_tenth")
     losses, defaults = board.losses(), board.default_rates()
     prices = board.default_prices()
-    rows = {row.entrant: row for row in board.rows()}
-    assert [x.rank.mean for x in board.rows()] == sorted(x.rank.mean for x in board.rows())
+    in_order = board.rows()
+    rows = {row.entrant: row for row in in_order}
+    assert [x.rank.mean for x in in_order] == sorted(x.rank.mean for x in in_order)
     for name in board.entrants:
         assert as_dict(ranks[name]) == second.ranks(name)
         taken = second.taken(name)
@@ -71,7 +75,7 @@ def assert_agree(outcomes: Outcomes, candidates: Sequence[str], references: tupl
         assert all(close(a, b) for a, b in zip(pair.probability, wanted, strict=True))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(TABLES))
 def test_random_tables_have_the_same_board(seed: int) -> None:
     outcomes, candidates = random_outcomes(seed)
     assert_agree(outcomes, candidates, ("R",))
@@ -79,15 +83,14 @@ def test_random_tables_have_the_same_board(seed: int) -> None:
 
 def test_random_tables_have_everything_that_goes_wrong() -> None:
     """So that the comparison above sees it."""
-    tables = [random_outcomes(seed) for seed in range(40)]
+    tables = [random_outcomes(seed) for seed in range(TABLES)]
     runs = pd.concat([x.runs.assign(table=i) for i, (x, _) in enumerate(tables)])
     assert {"ok", "diverged", "timeout", "no trial finished"} == set(runs["status"])
     assert np.isinf(runs["seconds_90"]).any() and (runs["entrant"] == "R").any()
     assert ((runs["status"] == "ok") & runs["nlpd"].isna()).any()
     boards = [Board(*table) for table in tables]
-    assert any(set(board.silent) - {"p2"} != set() for board in boards) or all(
-        "p2" in board.silent for board in boards
-    )
+    assert all(board.silent for board in boards)
+    assert any(len(board.problems) < 5 for board in boards)
     assert any((board.ranks() % 1 == 0.5).to_numpy().any() for board in boards)
     assert any(board.ranks().isna().to_numpy().any() for board in boards)
     counts = [board.pair(a, b) for board in boards for a, b in [board.entrants[:2]]]
@@ -97,8 +100,7 @@ def test_random_tables_have_everything_that_goes_wrong() -> None:
 
 
 def test_the_shipped_outcomes_have_the_same_board() -> None:
-    if not (SHIPPED / "runs.csv").exists():
-        pytest.skip("no outcomes are shipped yet")
-    outcomes, suite = Outcomes.read(), load_suite()
-    references = tuple(x.label for x in suite.entrants if x.reference)
-    assert_agree(outcomes, [x.label for x in suite.entrants if not x.reference], references)
+    if SHIPPED.is_dir():
+        outcomes, suite = Outcomes.read(), load_suite()
+        references = tuple(x.label for x in suite.entrants if x.reference)
+        assert_agree(outcomes, [x.label for x in suite.entrants if not x.reference], references)
