@@ -76,7 +76,8 @@ def test_no_summary_is_cut_at_eighty_columns(
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
     if not group:
-        assert {f"  {name:9}  {text}" for name, text in COMMANDS.items()} <= set(lines)
+        width = max(map(len, COMMANDS))
+        assert {f"  {name:{width}}  {text}" for name, text in COMMANDS.items()} <= set(lines)
 
 
 def test_every_command_has_a_group() -> None:

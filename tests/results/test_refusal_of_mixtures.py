@@ -44,6 +44,7 @@ ANY: tuple[Any, ...] = (
     (("N", 10.0),),
     {"tying": "untied"},
     {"M": 7.0},
+    {"count": 7},
 )
 WITH_ITS_NAME = {"kernel.parts"}
 """What is valid with another name alone."""
