@@ -85,8 +85,9 @@ def _verdict(first: str, second: str, probability: Estimate) -> str:
 def _times(board: Board, question: Question) -> str:
     """Return the ratio of the times to 90 % of the possible gain, where both entrants reach it."""
     table = board.factors("seconds_90")[[question.first, question.second]]
-    log_ratios = (table[question.second] / table[question.first]).map(np.log)
-    log_ratios = log_ratios[np.isfinite(log_ratios)].groupby(level="problem").mean()
+    ratios = table[question.second] / table[question.first]  # NaN, 0 or infinite if one does not
+    ratios = ratios[np.isfinite(ratios) & (ratios > 0.0)]
+    log_ratios = ratios.map(np.log).groupby(level="problem").mean()
     if not len(log_ratios):
         return ""
     ratio = Estimate(*np.exp(over_problems(log_ratios)))
