@@ -220,7 +220,8 @@ class EvaluationPlan(Strict):
     """
 
     count: Annotated[int, Field(ge=2)]
-    train_rows: PositiveInt | None = None  # most rows, from which the bound is estimated; None: all
+    train_rows: PositiveInt | None = None
+    """Most rows, from which the bound is estimated; None, or if the bound is collapsed: all."""
     test_rows: PositiveInt | None = None  # most rows that are scored; None: all
 
     def iterations(self, last: int) -> frozenset[int]:

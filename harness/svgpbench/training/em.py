@@ -103,7 +103,9 @@ class Trainer:
         )
         self.ops, self.model, self.method, self.settings = ops, model, method, settings
         self.data, self.learn, self.steps = data, session.trainable, session.steps
-        rows = None if settings.evaluation is None else settings.evaluation.train_rows
+        plan = settings.evaluation
+        # a collapsed bound is not a sum over rows, so no sample estimates it
+        rows = None if plan is None or method.collapsed else plan.train_rows
         self.batches = Batches(ops, model, method, data, settings.batch_size, seed, rows)
         self.one = session.number(1.0)
         self.m_rate = session.number(settings.m_rate)
