@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svgpbench_datasets import DataError, Split, k_fold, random_split
+from svgpbench_datasets import DataError, Split, hold_out, k_fold, random_split
 
 
 @st.composite
@@ -130,3 +130,53 @@ def test_a_fraction_that_leaves_a_part_empty_is_refused() -> None:
 def test_parts_that_overlap_or_are_empty_are_refused(train: list[int], test: list[int]) -> None:
     with pytest.raises(DataError):
         Split(np.array(train), np.array(test), "random", 0, 1, 0)
+
+
+@settings(deadline=None)
+@given(fold_requests(), st.floats(0.05, 0.9))
+def test_held_out_rows_are_of_the_training_part(
+    request: tuple[int, int, int], share: float
+) -> None:
+    n, folds, seed = request
+    outer = k_fold(n, folds, seed % folds, seed)
+    try:
+        inner = hold_out(outer, share, seed)
+    except DataError as error:
+        assert "leaves no" in str(error)
+        return
+    assert sorted([*inner.train.tolist(), *inner.test.tolist()]) == outer.train.tolist()
+    assert not set(outer.test.tolist()) & {*inner.train.tolist(), *inner.test.tolist()}
+    assert abs(inner.test.size - share * outer.train.size) <= 0.5
+    again = hold_out(k_fold(n, folds, seed % folds, seed), share, seed)
+    assert (again.train.tolist(), again.test.tolist()) == (
+        inner.train.tolist(),
+        inner.test.tolist(),
+    )
+    assert inner.hash != outer.hash
+    assert (inner.kind, inner.fold, inner.folds, inner.seed) == (
+        outer.kind,
+        outer.fold,
+        outer.folds,
+        outer.seed,
+    )
+
+
+def test_held_out_rows_are_the_same_on_every_machine() -> None:
+    assert hold_out(k_fold(506, 5, 0, 0), 0.1, 0).hash == HELD_OUT
+    assert hold_out(k_fold(506, 5, 0, 0), 0.1, 1).hash != HELD_OUT
+
+
+HELD_OUT = "sha256:bd4fff24e004b3b733719f6709a380832ac57ad64c1350e9c94773ae02d0177f"
+
+
+def test_held_out_rows_of_other_folds_differ() -> None:
+    """They are a random part of each fold's training rows, not the first ones."""
+    rows = [hold_out(k_fold(100, 5, fold, 0), 0.2, 0).test.tolist() for fold in range(5)]
+    assert len({tuple(x) for x in rows}) == 5
+    assert all(x != sorted(k_fold(100, 5, f, 0).train)[:16] for f, x in enumerate(rows))
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, 0.001])
+def test_a_held_out_part_is_never_empty(share: float) -> None:
+    with pytest.raises(DataError):
+        hold_out(k_fold(50, 5, 0, 0), share, 0)

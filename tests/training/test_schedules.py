@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from svgpbench.config import Decay, Linear, LogLinear, TrainingConfig
-from svgpbench.training.schedules import rate_at
+from svgpbench.training.schedules import cool_down_factor, rate_at
 
 
 def test_a_number_is_the_rate_of_every_iteration() -> None:
@@ -55,3 +55,20 @@ def test_settings_survive_a_record(declared: object, kind: type) -> None:
     settings = TrainingConfig.model_validate({"e_rate": declared})
     assert isinstance(settings.e_rate, kind)
     assert TrainingConfig.model_validate_json(settings.model_dump_json()) == settings
+
+
+def test_a_cool_down_is_by_equal_factors_to_a_tenth_at_the_last_iteration() -> None:
+    settings = TrainingConfig(em_iterations=9, cool_down=1 / 3)
+    factors = [cool_down_factor(settings, t) for t in range(1, 10)]
+    assert factors == pytest.approx([1.0] * 6 + [10 ** (-1 / 3), 10 ** (-2 / 3), 0.1], rel=1e-12)
+    # of 10 iterations, 3 1/3 are cooled: the first of them starts within the seventh
+    settings = TrainingConfig(em_iterations=10, cool_down=1 / 3)
+    assert cool_down_factor(settings, 6) == 1.0
+    assert cool_down_factor(settings, 7) == pytest.approx(10**-0.1, rel=1e-12)
+    assert cool_down_factor(settings, 10) == pytest.approx(0.1, rel=1e-12)
+    assert cool_down_factor(TrainingConfig(em_iterations=1, cool_down=0.5), 1) == pytest.approx(0.1)
+
+
+def test_without_a_cool_down_rates_stay() -> None:
+    settings = TrainingConfig(em_iterations=9)
+    assert {cool_down_factor(settings, t) for t in range(1, 10)} == {1.0}
