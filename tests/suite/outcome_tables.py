@@ -33,7 +33,7 @@ def random_outcomes(seed: int, problems: int = 6, folds: int = 5) -> tuple[Outco
         constant = rng.integers(8, 24, folds) / 8.0
         gain = 2.0 ** rng.integers(-1, 3, folds) * (p != SILENT)
         if p == UNEVEN:
-            gain[1] = -0.125
+            gain[1:2] = -0.125
         present = [e for e in entrants if rng.random() < 0.85] or entrants[:1]
         all_failed = present[-1] if rng.random() < 0.2 else None
         for entrant, fold in product(present, range(folds)):

@@ -166,7 +166,9 @@ class SecondBoard:
         if any(failed):
             return int(failed[1]) - int(failed[0])
         difference = np.array([y.nlpd - x.nlpd for x, y in zip(a, b, strict=True)])
-        k = len(difference)  # 5
+        k = len(difference)  # 5; of one fold the sign counts
+        if k == 1:
+            return int(difference[0] > 0) - int(difference[0] < 0)
         error = difference.std(ddof=1) * math.sqrt(1 / k + 1 / (k - 1))
         width = float(stats.t.ppf(0.975, k - 1)) * error
         mean = difference.mean()

@@ -244,6 +244,7 @@ def test_an_interval_over_folds_is_student_s_but_wider() -> None:
     # √(1/5 + 1/4) in place of √(1/5)
     assert (high - low) / (plain.high - plain.low) == pytest.approx(1.5, rel=1e-12)
     assert fold_interval(np.full(5, 0.25)) == (0.25, 0.25)
+    assert fold_interval(np.array([-0.5])) == (-0.5, -0.5)
 
 
 def test_estimates_are_written_with_their_intervals() -> None:
