@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from svgpbench.atomic import refuse_unwritable
 from svgpbench.cli.clusters import ClusterOptions, cluster_executor
 from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
 from svgpbench.cli.options import RESULTS, AsJson, DaskAddress, Jobs, RecordsFolder
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from svgpbench.runs.slots import Executor
     from svgpbench.suite.board import Board
     from svgpbench.suite.cells import Budgets, Task
-    from svgpbench.suite.schema import Entrant, Suite, SuiteProblem
+    from svgpbench.suite.schema import Entrant, Suite, SuiteFiles, SuiteProblem
 
 
 class Preset(StrEnum):
@@ -70,6 +71,10 @@ def leaderboard_command(
     jobs: Jobs = None,
     dask: DaskAddress = None,
     results: RecordsFolder = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--suite", metavar="FILE.toml", help="Suite of your own in place of ours."),
+    ] = None,
     figure: Annotated[
         Path | None,
         typer.Option("--figure", metavar="FILE", help="File for a figure of the board."),
@@ -80,20 +85,22 @@ def leaderboard_command(
     ] = False,
 ) -> None:
     """Show which method is best on the problems of the suite, or run them."""
+    from svgpbench.suite.cells import read_iterations
     from svgpbench.suite.groups import of_groups
-    from svgpbench.suite.schema import load_suite
+    from svgpbench.suite.schema import SuiteFiles, load_suite
 
     if figure is not None:
         check_figure_path(figure)
-    suite = load_suite()
+    files = SuiteFiles() if file is None else SuiteFiles(file)
+    suite = load_suite(files.suite)
     problems = _selected_problems(suite, preset, problem or ())
     refuse_unknown("entrant of the suite", entrant or (), [x.label for x in suite.entrants])
     entrants = [x for x in suite.entrants if not entrant or x.label in entrant]
     problems = of_groups(problems, group or ())
     if add is not None:
-        if run or step_times or entrant:
+        if run or step_times or entrant or file:
             raise UserError(
-                "--add runs one new entrant: leave --run, --step-times and --entrant out"
+                "--add runs one new entrant: leave --run, --step-times, --entrant and --suite out"
             )
         if preset is Preset.lite:  # one fold of five
             protocol = suite.protocol.model_copy(update={"run_folds": 1})
@@ -101,10 +108,11 @@ def leaderboard_command(
         board = _added(suite, add, problems, results or RESULTS, jobs, dask)
     else:
         if step_times:
-            _measure(suite, problems, entrants, results or RESULTS)
-        if run and not _run(suite, problems, entrants, results or RESULTS, jobs, dask):
+            _measure(files, suite, problems, entrants)
+        counts = read_iterations(files.iterations)
+        if run and not _run(suite, counts, problems, entrants, results or RESULTS, jobs, dask):
             raise typer.Exit(INTERRUPTED)
-        board = _board(suite, problems, entrants, results)
+        board = _board(files, suite, problems, entrants, results)
     if figure is not None:
         from svgpbench.suite.figure import draw_board
 
@@ -118,6 +126,7 @@ def leaderboard_command(
 
 
 def _board(
+    files: SuiteFiles,
     suite: Suite,
     problems: Sequence[SuiteProblem],
     entrants: Sequence[Entrant],
@@ -126,10 +135,13 @@ def _board(
     """Return the board of a folder of records, or that of this version if none is named."""
     from svgpbench.suite.board import Board
     from svgpbench.suite.outcomes import Outcomes, read_outcomes
+    from svgpbench.suite.schema import SuiteFiles
 
-    outcomes = (
-        Outcomes.read() if results is None else read_outcomes(suite, problems, entrants, results)
-    )
+    if results is None and files == SuiteFiles():
+        outcomes = Outcomes.read()
+    else:
+        results = results or RESULTS
+        outcomes = read_outcomes(suite, problems, entrants, results, files)
     candidates = [x.label for x in entrants if not x.reference]
     board = Board(outcomes, candidates, [x.title for x in problems])
     if not board.problems:
@@ -190,7 +202,7 @@ def _added(
             lambda cells, folder: _run_cells(cells, folder, 1, None, on_event),
         )
     problems = [x for x in problems if (x.title, entrant.label) in budgets]
-    if not _run(suite, problems, [entrant], results, jobs, dask, budgets):
+    if not _run(suite, budgets, problems, [entrant], results, jobs, dask):
         raise typer.Exit(INTERRUPTED)
     together = with_entrant(suite, shipped, problems, entrant, budgets, ms, results)
     candidates = [x.label for x in suite.entrants if not x.reference]
@@ -199,16 +211,15 @@ def _added(
 
 def _run(
     suite: Suite,
+    budgets: Budgets,
     problems: Sequence[SuiteProblem],
     entrants: Sequence[Entrant],
     results: Path,
     jobs: int | None,
     dask: str | None,
-    budgets: Budgets | None = None,
 ) -> bool:
     """Run what is missing of the protocol; return False if it was interrupted."""
     from svgpbench.runs.events import Noticed
-    from svgpbench.suite.cells import read_iterations
     from svgpbench.suite.protocol import FolderLook, run_protocol
 
     options = ClusterOptions(dask, slurm=False, pbs=False, cluster=())
@@ -228,8 +239,7 @@ def _run(
 
         # one problem after the other on this machine, so that problems are finished one by one
         at_once = 1 if executor is None else len(problems)
-        counts = read_iterations() if budgets is None else budgets
-        return run_protocol(suite, counts, problems, entrants, look, execute, at_once=at_once)
+        return run_protocol(suite, budgets, problems, entrants, look, execute, at_once=at_once)
 
 
 def _run_cells(
@@ -252,12 +262,15 @@ def _described(tasks: Sequence[Task]) -> str:
 
 
 def _measure(
-    suite: Suite, problems: Sequence[SuiteProblem], entrants: Sequence[Entrant], results: Path
+    files: SuiteFiles,
+    suite: Suite,
+    problems: Sequence[SuiteProblem],
+    entrants: Sequence[Entrant],
 ) -> None:
-    """Time iterations, and write the table of times into the folder of records."""
-    from svgpbench.atomic import write_whole
-    from svgpbench.suite.step_times import measured
+    """Time iterations, and write the tables of times and iterations beside the suite's file."""
+    from svgpbench.suite.step_times import measured, write_times
 
+    refuse_unwritable(files.suite.parent, f"step times beside {files.suite}")
     with reporter() as on_event:
         times = measured(
             suite,
@@ -265,4 +278,4 @@ def _measure(
             entrants,
             lambda cells, folder: _run_cells(cells, folder, 1, None, on_event),
         )
-    write_whole(results / "suite" / "step-times.csv", times.to_csv(index=False).encode())
+    write_times(suite, times, files)

@@ -19,9 +19,8 @@ from svgpbench.config import (
     TrainingConfig,
 )
 from svgpbench.errors import UserError
-from svgpbench.suite.schema import Entrant, RatePair, Suite, SuiteProblem
+from svgpbench.suite.schema import SHIPPED_FILES, Entrant, RatePair, Suite, SuiteProblem
 
-ITERATIONS = Path(__file__).with_name("iterations.csv")
 Budgets: TypeAlias = Mapping[tuple[str, str], int]
 """Iterations of a full run by titles of problem and entrant."""
 Stage: TypeAlias = Literal["trial 1", "trial 2", "run"]
@@ -41,8 +40,10 @@ class Task(NamedTuple):
     cell: CellConfig
 
 
-def read_iterations(path: Path = ITERATIONS) -> dict[tuple[str, str], int]:
-    """Read the iterations of full runs: a table with a row per problem and a column per entrant."""
+def read_iterations(path: Path = SHIPPED_FILES.iterations) -> dict[tuple[str, str], int]:
+    """Read the iterations of full runs by titles of problem and entrant; empty if there is no file."""
+    if not path.exists():
+        return {}
     table = pd.read_csv(path, index_col=0)
     return {
         (str(problem), str(entrant)): int(count)

@@ -20,7 +20,7 @@ from svgpbench.errors import UserError
 from svgpbench.results.records import Record
 from svgpbench.suite.cells import STAGES, Budgets, Task, read_iterations
 from svgpbench.suite.protocol import FolderLook, Look, chosen, score, trials_of
-from svgpbench.suite.schema import Entrant, Suite, SuiteProblem
+from svgpbench.suite.schema import SHIPPED_FILES, Entrant, Suite, SuiteFiles, SuiteProblem
 from svgpbench.suite.step_times import Milliseconds, read_step_times
 
 Floats = npt.NDArray[np.float64]
@@ -63,12 +63,16 @@ class Outcomes(NamedTuple):
 
 
 def read_outcomes(
-    suite: Suite, problems: Sequence[SuiteProblem], entrants: Sequence[Entrant], results: Path
+    suite: Suite,
+    problems: Sequence[SuiteProblem],
+    entrants: Sequence[Entrant],
+    results: Path,
+    files: SuiteFiles = SHIPPED_FILES,
 ) -> Outcomes:
     """Return the outcomes of the records in a folder, with the step times of the reference machine."""
-    look, budgets = FolderLook(results, any_status=True), read_iterations()
+    look, budgets = FolderLook(results, any_status=True), read_iterations(files.iterations)
     done = finished(suite, budgets, problems, entrants, look)
-    return outcomes(suite, done, read_step_times())
+    return outcomes(suite, done, read_step_times(files.step_times))
 
 
 class Finished(NamedTuple):

@@ -6,7 +6,7 @@ import datetime
 import functools
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field, PositiveInt, ValidationError, model_validator
 
@@ -22,6 +22,25 @@ SHIPPED = Path(__file__).with_name("suite.toml")
 Share = Annotated[float, Field(gt=0, lt=1)]
 GRID = 12
 """Largest number of pairs of rates in an entrant's grid, the same for all."""
+
+
+class SuiteFiles(NamedTuple):
+    """Files of a suite: what it declares, and what was measured once for it."""
+
+    suite: Path = SHIPPED
+
+    @property
+    def iterations(self) -> Path:
+        """Table of the iterations of full runs: a row per problem, a column per entrant."""
+        return self.suite.with_name(f"{self.suite.stem}-iterations.csv")
+
+    @property
+    def step_times(self) -> Path:
+        """Table of the times of an iteration on the reference machine."""
+        return self.suite.with_name(f"{self.suite.stem}-step-times.csv")
+
+
+SHIPPED_FILES: Final = SuiteFiles()
 
 
 class RatePair(NamedTuple):

@@ -10,20 +10,19 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from svgpbench.atomic import write_whole
 from svgpbench.config import CellConfig, EvaluationPlan
 from svgpbench.experiments.cell import identify
 from svgpbench.results.records import Record
 from svgpbench.results.store import record_of
 from svgpbench.suite.cells import cell_of
-from svgpbench.suite.schema import Entrant, RatePair, Suite, SuiteProblem
+from svgpbench.suite.schema import SHIPPED_FILES, Entrant, RatePair, Suite, SuiteFiles, SuiteProblem
 
-SHIPPED: Final = Path(__file__).with_name("step_times.csv")
-"""Times of the reference machine."""
 Milliseconds: TypeAlias = Mapping[tuple[str, str], float]
 """Time of an iteration by titles of problem and entrant."""
 TIMED_ITERATIONS = 150
@@ -111,10 +110,22 @@ def iterations_of(suite: Suite, times: pd.DataFrame) -> pd.DataFrame:
     seconds = {problem.title: suite.size_of(problem).seconds for problem in suite.problems}
     counts = times["problem"].map(seconds) * 1e3 / times["ms"]
     table = times.assign(count=[two_digits(x) for x in counts])
-    wide = table.pivot(index="problem", columns="entrant", values="count")
-    labels = [x.label for x in suite.entrants if x.label in wide.columns]
-    titles = [x.title for x in suite.problems if x.title in wide.index]
-    return wide.loc[titles, labels].astype("Int64")
+    return table.pivot(index="problem", columns="entrant", values="count").astype("Int64")
+
+
+def write_times(suite: Suite, times: pd.DataFrame, files: SuiteFiles) -> None:
+    """Write the times of a machine, and iterations where the suite has none yet.
+
+    Iterations that are there stay: they are a part of the suite, and its records have them.
+    """
+    write_whole(files.step_times, times.to_csv(index=False, float_format="%.4g").encode())
+    table = iterations_of(suite, times)
+    if files.iterations.exists():
+        there = pd.read_csv(files.iterations, index_col=0).astype("Int64")
+        table = there.combine_first(table)
+    labels = [x.label for x in suite.entrants if x.label in table.columns]
+    titles = [x.title for x in suite.problems if x.title in table.index]
+    write_whole(files.iterations, table.loc[titles, labels].to_csv().encode())
 
 
 def two_digits(x: float) -> int:
@@ -123,8 +134,13 @@ def two_digits(x: float) -> int:
     return max(1, int(round(x / unit) * unit))
 
 
-def read_step_times(path: Path = SHIPPED) -> dict[tuple[str, str], float]:
-    """Read the median time of an iteration in milliseconds, by titles of problem and entrant."""
+def read_step_times(path: Path = SHIPPED_FILES.step_times) -> dict[tuple[str, str], float]:
+    """Read the median time of an iteration in milliseconds, by titles of problem and entrant.
+
+    Empty if there is no file.
+    """
+    if not path.exists():
+        return {}
     table = pd.read_csv(path)
     return {
         (str(problem), str(entrant)): float(ms)
