@@ -110,7 +110,15 @@ def iterations_of(suite: Suite, times: pd.DataFrame) -> pd.DataFrame:
     seconds = {problem.title: suite.size_of(problem).seconds for problem in suite.problems}
     counts = times["problem"].map(seconds) * 1e3 / times["ms"]
     table = times.assign(count=[two_digits(x) for x in counts])
-    return table.pivot(index="problem", columns="entrant", values="count").astype("Int64")
+    wide = table.pivot(index="problem", columns="entrant", values="count").astype("Int64")
+    return _in_order(suite, wide)
+
+
+def _in_order(suite: Suite, table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table [problem × entrant] in the order of the suite's file."""
+    labels = [x.label for x in suite.entrants if x.label in table.columns]
+    titles = [x.title for x in suite.problems if x.title in table.index]
+    return table.loc[titles, labels]
 
 
 def write_times(suite: Suite, times: pd.DataFrame, files: SuiteFiles) -> None:
@@ -122,10 +130,8 @@ def write_times(suite: Suite, times: pd.DataFrame, files: SuiteFiles) -> None:
     table = iterations_of(suite, times)
     if files.iterations.exists():
         there = pd.read_csv(files.iterations, index_col=0).astype("Int64")
-        table = there.combine_first(table)
-    labels = [x.label for x in suite.entrants if x.label in table.columns]
-    titles = [x.title for x in suite.problems if x.title in table.index]
-    write_whole(files.iterations, table.loc[titles, labels].to_csv().encode())
+        table = _in_order(suite, there.combine_first(table))
+    write_whole(files.iterations, table.to_csv().encode())
 
 
 def two_digits(x: float) -> int:
