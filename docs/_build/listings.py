@@ -44,6 +44,17 @@ def write_ledger() -> None:
     LEDGER.write_text(as_csv([row_of(one) for _, one in judged]), "utf-8")
 
 
+def write_board() -> None:
+    """Ship the outcomes of the suite's records, and draw the board."""
+    from svgpbench.suite.outcomes import SHIPPED, read_outcomes
+    from svgpbench.suite.schema import load_suite
+
+    suite = load_suite()
+    if (ROOT / "results" / f"{suite.experiment}.parquet").exists():
+        read_outcomes(suite, suite.problems, suite.entrants, ROOT / "results").write(SHIPPED)
+        svgpbench("leaderboard", "--figure", "docs/board.png")
+
+
 def write_trained() -> None:
     """Copy θ at the end of the runs of kobe2021's Figure 4.7, at which its Figure 4.8 is computed."""
     import pandas as pd
@@ -69,7 +80,7 @@ def with_listings(page: str, run_all: bool) -> str:
 
     def written(listing: re.Match[str]) -> str:
         words = shlex.split(listing["command"])
-        if not (run_all or {"--released", "--ours"} & set(words)):
+        if not (run_all or {"--released", "--ours", "leaderboard"} & set(words)):
             return listing[0]
         text = svgpbench(*words).strip()
         end = f"\n{listing['end']}" if listing["end"] else ""
@@ -111,7 +122,7 @@ def main() -> None:
         write_ledger()
         write_released(ROOT / "results")
         write_trained()
-    if run_all:
+        write_board()
         svgpbench("claims", "--figure", "docs/effects.png", "--results", "results")
     for path in sorted((ROOT / "docs").glob("*.md")):
         path.write_text(with_listings(path.read_text("utf-8"), run_all), "utf-8")
