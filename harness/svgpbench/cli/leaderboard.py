@@ -144,7 +144,7 @@ def _board(
         outcomes = read_outcomes(suite, problems, entrants, results, files)
     candidates = [x.label for x in entrants if not x.reference]
     board = Board(outcomes, candidates, [x.title for x in problems])
-    if not board.problems:
+    if not board.entrants:
         raise UserError(
             f"no entrant has finished a problem in {results}; `svgpbench leaderboard --run` runs them"
         )

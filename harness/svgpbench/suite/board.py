@@ -97,7 +97,7 @@ class Board:
         self.trials = outcomes.trials[outcomes.trials["problem"].isin(set(runs["problem"]))]
         self.silent = self._silent()
         self.problems = [x for x in dict.fromkeys(runs["problem"]) if x not in self.silent]
-        present = set(runs["entrant"])
+        present = set(runs.loc[runs["problem"].isin(self.problems), "entrant"])
         self.entrants = [x for x in entrants if x in present]
         self._voting = runs[
             runs["problem"].isin(self.problems) & runs["entrant"].isin(self.entrants)
@@ -208,7 +208,7 @@ class Board:
 
     def _relative_ms(self, ranks: pd.DataFrame) -> dict[str, float]:
         log_ms = self._table(np.log(self._voting["ms"]))
-        reference = log_ms[ranks.mean().idxmin()] if len(ranks) else 0.0
+        reference = log_ms[ranks.mean().idxmin()] if self.entrants else 0.0
         means = np.exp(log_ms.sub(reference, axis="index").mean())
         return {str(name): float(value) for name, value in means.items()}
 
@@ -266,8 +266,8 @@ class Board:
         trials = self.trials[
             (self.trials["stage"] == 1) & self.trials["problem"].isin(self.problems)
         ]
-        where = trials["problem"]
-        share = share_of_gain(where.map(constant), trials["nlpd"], where.map(best))
+        constant, best = (trials["problem"].map(x).astype(np.float64) for x in (constant, best))
+        share = share_of_gain(constant, trials["nlpd"], best)
         keys = [trials[key] for key in ("problem", "e_rate", "m_rate")]
         return {
             str(entrant): share[trials["entrant"] == entrant]

@@ -31,6 +31,12 @@ TENTH: Final = 0.1
 """Share of the budget at which an early score is read off."""
 SCORES: Final = ("crps", "coverage", "ece", "error_rate", "rmse")
 """Metrics of the last evaluation that `runs` keeps, where the task has them."""
+TRIALS: Final = ("problem", "entrant", "stage", "e_rate", "m_rate", "status", "nlpd")
+RUNS: Final = (
+    *("problem", "entrant", "fold", "e_rate", "m_rate", "status"),
+    *("constant_nlpd", "constant_elbo", "best_nlpd", "rows", "ms"),
+    *("nlpd", "elbo", "nlpd_tenth", "elbo_tenth", "drop", *LEVELS, *SCORES),
+)
 
 
 class Outcomes(NamedTuple):
@@ -42,7 +48,8 @@ class Outcomes(NamedTuple):
     `constant_nlpd` and `constant_elbo` of the best prediction that ignores the inputs, `best_nlpd` of the
     problem and fold, `rows` that train, and `ms` of an iteration.
 
-    `trials` has one row per problem, entrant and trial: `stage`, `e_rate`, `m_rate`, `status`, `nlpd`.
+    `trials` has one row per problem, entrant and trial: `stage` (1 or 2), `e_rate`, `m_rate`, `status` and
+    `nlpd`.
     """
 
     runs: pd.DataFrame
@@ -137,7 +144,14 @@ def outcomes(
                 key = problem.title, task.fold
                 known[key] = min(known.get(key, np.inf), score(record))
     rows = [row for one in done for row in _rows(suite, one, ms, known)]
-    return Outcomes(pd.DataFrame(rows), pd.DataFrame(trials))
+    return Outcomes(_table(rows, RUNS), _table(trials, TRIALS))
+
+
+def _table(rows: list[dict[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
+    """Return a table with all columns, also without rows; a missing number is NaN."""
+    texts = {"problem", "entrant", "status"}
+    types = {x: np.int64 if x in ("fold", "stage") else np.float64 for x in {*columns} - texts}
+    return pd.DataFrame(rows, columns=list(columns)).astype(types)
 
 
 def finite_score(record: Record) -> float:

@@ -1,0 +1,163 @@
+"""The suite's file and its command: each mistake is one line with the name that was meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_suite import small_suite, write_suite
+
+from svgpbench.cli.application import exit_code
+from svgpbench.errors import UserError
+from svgpbench.methods import build_method
+from svgpbench.suite.groups import USUAL, of_groups
+from svgpbench.suite.schema import GRID, load_suite
+
+SHIPPED = load_suite()
+
+
+def test_the_shipped_suite_has_enough_of_everything() -> None:
+    """And every name in it exists."""
+    candidates = [x for x in SHIPPED.entrants if not x.reference]
+    assert len(SHIPPED.problems) >= 24 and len(candidates) >= 9
+    for entrant in SHIPPED.entrants:
+        build_method(entrant.name, entrant.options)
+        assert not entrant.bases or {x.inducing for x in SHIPPED.sizes} == set(entrant.bases)
+    assert {len(x.grid) for x in candidates} == {GRID}
+    assert sum(x.lite for x in SHIPPED.problems) == 8
+    for problem in SHIPPED.problems:
+        assert SHIPPED.size_of(problem).inducing <= problem.rows / 5
+        assert problem.dimensions > 0 and problem.group == problem.likelihood.name
+
+
+def test_a_small_suite_is_read(tmp_path: Path) -> None:
+    suite = small_suite(tmp_path)
+    assert [x.title for x in suite.problems] == ["thesis-sinusoid", "banana, probit"]
+    assert [x.title for x in suite.entrants[0].grid] == ["0.5, 0.02", "1, 0.02"]
+    assert suite.experiment == "suite-small"
+    assert [suite.size_of(x).inducing for x in suite.problems] == [5, 6]
+    taken = [[x.label for x in suite.entrants if suite.takes_part(x, p)] for p in suite.problems]
+    assert taken == [["tied", "adam", "reference"], ["tied", "adam"]]
+
+
+GRID_OF_13 = ("m_rates = [0.02, 0.1]", f"m_rates = {[0.01 * i for i in range(1, 14)]}")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("batch_size = 32", "batch_sise = 32"), ["protocol", "batch_sise", "'batch_size'"]),
+        (('label = "tied"', 'label = "tied"\nrate = 1'), ["entrants", "rate"]),
+        (("joint = true", "joined = true"), ["entrants", "joined", "'joint'"]),
+        (('why = "labels, minibatches"', "lit = true"), ["problems"]),
+        (("folds = 2", "folds = 1"), ["protocol.folds"]),
+        (("held_out = 0.2", "held_out = 1.0"), ["protocol.held_out"]),
+        (('label = "adam"', 'label = "tied"'), ["entrant 'tied' is there 2 times"]),
+        (
+            ('name = "banana, probit"\ndata = "banana"', 'data = "thesis-sinusoid"'),
+            ["problem 'thesis-sinusoid' is there 2 times"],
+        ),
+        (GRID_OF_13, ["'adam'", "13 pairs of rates", "at most 12"]),
+        (("e_rates = [0.02]\nm_rates = [0.02, 0.1]\n", ""), ["'adam'", "give e_rates and m_rates"]),
+        (
+            ("reference = true", "reference = true\ne_rates = [0.1]\nm_rates = [0.1]"),
+            ["'reference'", "a reference has no rates"],
+        ),
+        (("e_rates = [0.02]", "e_rates = [-0.02]"), ["e_rates"]),
+        (('version = "small"', "version = small"), ["line 2"]),
+    ],
+)
+def test_a_mistake_in_the_file_is_named_with_file_and_key(
+    tmp_path: Path, change: tuple[str, str], words: list[str]
+) -> None:
+    path = write_suite(tmp_path, change)
+    with pytest.raises(UserError) as error:
+        load_suite(path)
+    message = str(error.value)
+    assert "\n" not in message
+    for word in ["small.toml", *words]:
+        assert word in message, message
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"cannot read the suite .*nowhere\.toml: No such file"):
+        load_suite(tmp_path / "nowhere.toml")
+
+
+def test_a_problem_beyond_all_sizes_is_named(tmp_path: Path) -> None:
+    suite = load_suite(write_suite(tmp_path, ("rows_below = 2000", "rows_below = 201")))
+    with pytest.raises(UserError, match=r"problem 'banana, probit': \d+ rows, beyond all"):
+        suite.size_of(suite.problems[1])
+
+
+def test_a_data_set_that_is_not_there_is_named_with_the_nearest(tmp_path: Path) -> None:
+    suite = load_suite(write_suite(tmp_path, ('data = "banana"', 'data = "bannana"')))
+    with pytest.raises(UserError, match="'bannana'; did you mean 'banana'"):
+        suite.size_of(suite.problems[1])
+
+
+def test_groups_are_by_likelihood_rows_and_inputs() -> None:
+    every = SHIPPED.problems
+    soft = of_groups(every, ["softmax"])
+    assert soft and {x.likelihood.name for x in soft} == {"softmax"}
+    few, many = of_groups(every, ["rows<2000"]), of_groups(every, ["rows>=2000"])
+    assert sorted(x.title for x in [*few, *many]) == sorted(x.title for x in every)
+    assert max(x.rows for x in few) < 2000 <= min(x.rows for x in many)
+    both = of_groups(every, ["gaussian", "inputs >= 30"])
+    assert both == [x for x in every if x.likelihood.name == "gaussian" and x.dimensions >= 30]
+    assert of_groups(every, []) == list(every)
+    for group in USUAL:
+        assert of_groups(every, [group])
+    exactly = next(x for x in every if x.title == "airfoil").rows
+    assert "airfoil" in {x.title for x in of_groups(every, [f"rows>={exactly}"])}
+    assert "airfoil" not in {x.title for x in of_groups(every, [f"rows<{exactly}"])}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--problem", "kin8nn"), "unknown problem of the suite 'kin8nn'; did you mean 'kin8nm'?"),
+        (("--entrant", "t-SVPG"), "unknown entrant of the suite 't-SVPG'; did you mean 't-SVGP'?"),
+        (("--group", "sofmax"), "unknown group of problems 'sofmax'; did you mean 'softmax'?"),
+        (("--group", "rows<abc"), "unknown group of problems 'rows<abc'; did you mean"),
+        (("--group", "rows<3"), "no problem of the suite is in rows<3"),
+        (("--group", "softmax", "--group", "gaussian"), "softmax and gaussian"),
+        (("--problem", "kin8nm", "--group", "softmax"), "unknown group of problems 'softmax'"),
+        (("--preset", "light"), "'light'; did you mean 'lite'?"),
+        (("--results", "nowhere"), "nowhere"),
+        (("--figure", "board.xyz"), "board.xyz"),
+        (("--run", "--jobs", "0"), "at least 1"),
+        (("--run", "--jobs", "2", "--dask", "tcp://x:1"), "--jobs"),
+    ],
+)
+@pytest.mark.parametrize("first", [(), ("--run",)])
+def test_a_mistake_on_the_command_line_is_one_line_and_nothing_is_written(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    first: tuple[str, ...],
+    arguments: tuple[str, ...],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    if "--results" in arguments and first:
+        return  # a folder for new records need not be there
+    code = exit_code(["leaderboard", *first, *arguments])
+    printed = capsys.readouterr()
+    assert (code, printed.out) == (2, "")
+    assert printed.err.startswith("error: ") and printed.err.count("\n") == 1
+    assert words in printed.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_without_a_finished_problem_says_how_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    code = exit_code(["leaderboard", "--results", "runs"])
+    printed = capsys.readouterr()
+    assert (code, printed.out, printed.err.count("\n")) == (2, "", 1)
+    assert "leaderboard --run" in printed.err or "no board" in printed.err
