@@ -16,6 +16,7 @@ from small_suite import BUDGETS, small_suite
 
 from svgpbench.errors import UserError
 from svgpbench.results.records import Record
+from svgpbench.suite.board import Board
 from svgpbench.suite.cells import Task, cell_of, task
 from svgpbench.suite.outcomes import Outcomes, finished, outcomes
 from svgpbench.suite.protocol import run_protocol, trials_of
@@ -25,7 +26,9 @@ Key = tuple[str, str, str, Any, int]
 SUITE = load_suite()
 PROBLEM = next(x for x in SUITE.problems if x.title == "airfoil")
 BY_LABEL = {x.label: x for x in SUITE.entrants}
-TIED, ADAM, SGPR = BY_LABEL["t-SVGP"], BY_LABEL["q-SVGP Adam"], BY_LABEL["SGPR"]
+RATES = {"e_rates": (0.03, 0.1, 0.3, 1.0), "m_rates": (0.003, 0.01, 0.03)}
+TIED, ADAM = (BY_LABEL[x].model_copy(update=RATES) for x in ("t-SVGP", "q-SVGP Adam"))
+SGPR = BY_LABEL["SGPR"]
 ITERATIONS = {(p.title, e.label): 900 for p in SUITE.problems for e in SUITE.entrants}
 MS = dict.fromkeys(ITERATIONS, 2.0)
 
@@ -137,6 +140,23 @@ def test_where_every_trial_failed_there_is_a_row_for_every_fold(last: str) -> No
     assert runs["status"].to_list() == ["no trial finished"] * 5
     assert runs["fold"].to_list() == [0, 1, 2, 3, 4]
     assert len(trials) == len(memory.executed)
+
+
+def test_without_a_finished_entrant_or_with_references_alone_the_tables_have_their_columns() -> (
+    None
+):
+    whole = Memory()
+    whole.run([PROBLEM], [TIED])
+    columns = [list(x.columns) for x in whole.outcomes([PROBLEM], [TIED])]
+    empty, references = Memory(), Memory()
+    references.run([PROBLEM], [SGPR])
+    failed = Memory(lambda x: None)
+    failed.run([PROBLEM], [TIED])
+    for memory, entrant in ((empty, TIED), (references, SGPR), (failed, TIED)):
+        found = memory.outcomes([PROBLEM], [entrant])
+        assert [list(x.columns) for x in found] == columns
+        board = Board(found, ["t-SVGP"])
+        assert (board.entrants, board.rows(), board.default_rates()) == ([], [], {})
 
 
 def test_a_reference_has_no_search_and_takes_part_where_it_may() -> None:

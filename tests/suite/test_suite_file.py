@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
-from small_suite import small_suite, write_suite
+from small_suite import BUDGETS, small_suite, write_suite
 
 from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
@@ -50,9 +51,9 @@ GRID_OF_13 = ("m_rates = [0.02, 0.1]", f"m_rates = {[0.01 * i for i in range(1, 
         (("batch_size = 32", "batch_sise = 32"), ["protocol", "batch_sise", "'batch_size'"]),
         (('label = "tied"', 'label = "tied"\nrate = 1'), ["entrants", "rate"]),
         (("joint = true", "joined = true"), ["entrants", "joined", "'joint'"]),
-        (('why = "labels, minibatches"', "lit = true"), ["problems"]),
-        (("folds = 2", "folds = 1"), ["protocol.folds"]),
-        (("held_out = 0.2", "held_out = 1.0"), ["protocol.held_out"]),
+        (('why = "labels, minibatches"', "lit = true"), ["[[problems]] no. 2", "'lit'", "'lite'"]),
+        (("folds = 2", "folds = 1"), ["[protocol] folds", "2"]),
+        (("held_out = 0.2", "held_out = 1.0"), ["[protocol] held_out", "less than 1"]),
         (('label = "adam"', 'label = "tied"'), ["entrant 'tied' is there 2 times"]),
         (
             ('name = "banana, probit"\ndata = "banana"', 'data = "thesis-sinusoid"'),
@@ -120,14 +121,13 @@ def test_groups_are_by_likelihood_rows_and_inputs() -> None:
         (("--problem", "kin8nn"), "unknown problem of the suite 'kin8nn'; did you mean 'kin8nm'?"),
         (("--entrant", "t-SVPG"), "unknown entrant of the suite 't-SVPG'; did you mean 't-SVGP'?"),
         (("--group", "sofmax"), "unknown group of problems 'sofmax'; did you mean 'softmax'?"),
-        (("--group", "rows<abc"), "unknown group of problems 'rows<abc'; did you mean"),
+        (("--group", "rows<abc"), "unknown group of problems 'rows<abc' (known: "),
         (("--group", "rows<3"), "no problem of the suite is in rows<3"),
         (("--group", "softmax", "--group", "gaussian"), "softmax and gaussian"),
         (("--problem", "kin8nm", "--group", "softmax"), "unknown group of problems 'softmax'"),
-        (("--preset", "light"), "'light'; did you mean 'lite'?"),
-        (("--results", "nowhere"), "nowhere"),
+        (("--preset", "light"), "'light' is not one of 'lite', 'full'"),
+        (("--suite", "nowhere.toml"), "cannot read the suite nowhere.toml: No such file"),
         (("--figure", "board.xyz"), "board.xyz"),
-        (("--run", "--jobs", "0"), "at least 1"),
         (("--run", "--jobs", "2", "--dask", "tcp://x:1"), "--jobs"),
     ],
 )
@@ -142,8 +142,6 @@ def test_a_mistake_on_the_command_line_is_one_line_and_nothing_is_written(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-    if "--results" in arguments and first:
-        return  # a folder for new records need not be there
     code = exit_code(["leaderboard", *first, *arguments])
     printed = capsys.readouterr()
     assert (code, printed.out) == (2, "")
@@ -152,12 +150,27 @@ def test_a_mistake_on_the_command_line_is_one_line_and_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("folder", ["empty", "nowhere"])
 def test_a_folder_without_a_finished_problem_says_how_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, folder: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    write_suite(tmp_path)
+    pd.DataFrame(BUDGETS, index=["n"]).T["n"].unstack().to_csv("small-iterations.csv")
+    code = exit_code(["leaderboard", "--suite", "small.toml", "--results", folder])
+    printed = capsys.readouterr()
+    assert (code, printed.out, printed.err.count("\n")) == (2, "", 1)
+    assert printed.err.startswith(f"error: no entrant has finished a problem in {folder}")
+
+
+def test_without_iterations_it_says_to_measure_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs").mkdir()
-    code = exit_code(["leaderboard", "--results", "runs"])
+    write_suite(tmp_path)
+    code = exit_code(["leaderboard", "--suite", "small.toml", "--run"])
     printed = capsys.readouterr()
     assert (code, printed.out, printed.err.count("\n")) == (2, "", 1)
-    assert "leaderboard --run" in printed.err or "no board" in printed.err
+    assert "measure its step times first" in printed.err
+    assert [x.name for x in tmp_path.iterdir()] == ["small.toml"]
