@@ -6,6 +6,7 @@ and its time is infinite. A problem on which no entrant beats the best constant 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -158,6 +159,18 @@ class Board:
         means: pd.DataFrame = values.groupby(keys).mean().unstack("entrant")
         return means.reindex(index=self.problems, columns=self.entrants)
 
+    def references(self) -> dict[str, pd.Series[float]]:
+        """Return the mean share of the possible gain of references, by problem."""
+        runs = self.runs[~self.runs["entrant"].isin(self.entrants)]
+        runs = runs[runs["problem"].isin(self.problems)]
+        share = share_of_gain(runs["constant_nlpd"], runs["nlpd"], runs["best_nlpd"])
+        share = share.where(runs["status"] == "ok", 0.0)
+        return {
+            str(name): values.groupby(runs["problem"]).mean()
+            for name, values in share.groupby(runs["entrant"])
+        }
+
+    @functools.cache  # noqa: B019 (a board lives as long as its command)
     def rows(self) -> list[Row]:
         """Return the entrants, the lowest average rank first."""
         ranks, shares, tenths = self.ranks(), self.shares(), self.shares("nlpd_tenth")

@@ -53,6 +53,11 @@ def legend(board: Board) -> list[str]:
         "untuned: gain that default rates give away on the median problem; failed: of the trials; "
         f"ms: an iteration's time over that of {fastest}",
     ]
+    for name, shares in board.references().items():
+        lines.append(
+            f"beside them, without rank: {name} has {_percent(shares.mean())} of the possible gain at the "
+            f"end on its {len(shares)} problems"
+        )
     if board.silent:
         lines.append(f"no vote, as no entrant gains on it: {', '.join(board.silent)}")
     return lines
