@@ -88,6 +88,8 @@ class LearningPlan(Strict):
         )
         if not self.problems[problem].kernel.parts:  # same digest as before kernels had parts
             race["kernel"].pop("parts")
+        if race["split"]["held_out"] is None:  # same digest as before splits held rows out
+            del race["split"]["held_out"]
         for added_field in ("first_rows", "two_bases"):  # same digest as before these fields
             if not race[added_field]:
                 del race[added_field]
