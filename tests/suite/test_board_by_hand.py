@@ -11,7 +11,7 @@ from scipy.stats import ttest_rel
 
 from svgpbench.results.records import Record
 from svgpbench.suite.board import Board, Estimate, fold_interval, over_problems
-from svgpbench.suite.findings import findings
+from svgpbench.suite.findings import _verdict, findings
 from svgpbench.suite.outcomes import Outcomes, reached
 from svgpbench.suite.protocol import best_rates
 from svgpbench.suite.schema import RatePair, load_suite
@@ -95,6 +95,14 @@ def test_a_problem_votes_from_a_hundredth_of_a_nat_on(board: Board) -> None:
     assert "silent" in Board(Outcomes(more, outcomes().trials), ["A"]).problems
 
 
+def test_a_fold_with_a_failure_counts_as_much_as_another_in_whether_a_problem_votes() -> None:
+    """Gains of 0.03 and −0.012 are 0.009 on average, also if one of two runs on the second has none."""
+    runs = outcomes().runs
+    runs.loc[runs["problem"] == "silent", "best_nlpd"] = [1.97, 2.012, 1.97, 2.012]
+    runs.loc[len(runs) - 1, ["status", "nlpd", "constant_nlpd"]] = ["timeout", NAN, NAN]
+    assert Board(Outcomes(runs, outcomes().trials), ["A", "B"]).silent == ["silent"]
+
+
 def test_losses_ranks_and_shares(board: Board) -> None:
     wanted = {"A": [1.0, 0.0, 1.05], "B": [1.0, INF, NAN], "C": [2.25, 1.0, 0.0]}
     found = table(board.losses())
@@ -156,6 +164,8 @@ def test_a_reference_is_no_entrant_and_is_not_the_fastest() -> None:
         "C": [2.0, 1.0, 1.0],
     }
     assert list(board.factors("seconds_90")["B"])[:3] == [1.0, 1.0, 1.0]
+    (shares,) = board.references().values()
+    assert shares.to_dict() == pytest.approx({"tie": 1.0, "failed": 1.0, "missing": 0.475})
     assert board.problems == ["tie", "failed", "missing"]
 
 
@@ -317,6 +327,52 @@ def test_the_best_rates_are_of_those_that_finished() -> None:
     assert best_rates(records, 4) == [c, b, a]
     assert best_rates({d: records[d], e: records[e]}, 4) == []
     assert best_rates(records | {a: _record(0.4)}) == [a]
+
+
+def test_findings_are_filled_in_from_the_numbers() -> None:
+    names = {"A": "q-SVGP natural", "B": "q-SVGP Adam", "C": "t-SVGP"}
+    renamed = Outcomes(*(x.assign(entrant=x["entrant"].map(names)) for x in outcomes()))
+    board = Board(renamed, list(names.values()))
+    leader, early, natural, dual, *others = findings(board)
+    assert others == []  # prices of one entrant are no comparison
+    ranks = over_problems(pd.Series([1.5, 1.0, 2.0])), over_problems(pd.Series([3.0, 2.0, 1.0]))
+    assert leader.startswith(
+        f"q-SVGP natural has the lowest average rank by test NLPD, {ranks[0].text('.1f')} of 3 "
+        f"entrants on 3 problems; then comes t-SVGP, {ranks[1].text('.1f')}."
+    )
+    assert "q-SVGP Adam has 75 % [50, 100]" in early and "t-SVGP has 17 %" in early
+    assert "on 1, level on 1 and worse on 0 problems" in natural
+    assert "cannot tell which of the two is better on a new problem (75 % [16, 99])" in natural
+    # B's times over A's: 0.5 and 0.25 on "tie", 1.1 on "failed", where one fold counts
+    ratios = pd.Series(np.log([math.sqrt(0.125), 1.1]))
+    ratio = Estimate(*np.exp(over_problems(ratios)))
+    assert natural.endswith(
+        f"It reaches 90 % of the possible gain {ratio.text()} times as fast, on the 2 problems where "
+        "both do."
+    )
+    assert dual.startswith("Dual parameters") and "times as fast" not in dual
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "words"), [(9, 0, "probability 100 %"), (0, 9, "only 0 %")]
+)
+def test_a_verdict_needs_an_interval_on_one_side_of_a_half(
+    better: int, worse: int, words: str
+) -> None:
+    rows = [
+        (f"p{i}", name, fold, float(nlpd))
+        for i in range(better + worse)
+        for name, nlpd in (("A", i >= better), ("B", i < better))
+        for fold in (0, 1)
+    ]
+    runs = pd.DataFrame(rows, columns=["problem", "entrant", "fold", "nlpd"]).assign(
+        status="ok", constant_nlpd=2.0, best_nlpd=0.0, nlpd_tenth=2.0, ms=1.0
+    )
+    runs[["seconds_90", "seconds_99"]] = INF
+    board = Board(Outcomes(runs, outcomes().trials), ["A", "B"])
+    assert board.pair("A", "B")[2:] == (better, 0, worse)
+    probability = board.pair("A", "B").probability
+    assert words in _verdict("A", "B", probability)
 
 
 def test_tables_of_the_board(board: Board) -> None:

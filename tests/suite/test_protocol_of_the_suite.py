@@ -235,6 +235,21 @@ def test_outcomes_by_hand() -> None:
     assert first["nlpd"].iloc[0] == pytest.approx(1.0 + 7.0 + 0.007)
 
 
+def test_the_best_known_is_of_all_entrants_and_of_the_same_fold() -> None:
+    """References included; runs that failed are not."""
+    scores = {"SGPR": 0.5, "t-SVGP": 0.75, "q-SVGP Adam": 1.5}
+
+    def score(x: Task) -> float | None:
+        failed = x.entrant is SGPR and x.fold == 2
+        return None if failed else scores[x.entrant.label] + x.fold
+
+    memory, entrants = Memory(score), [SGPR, TIED, ADAM]
+    memory.run([PROBLEM], entrants)
+    runs = memory.outcomes([PROBLEM], entrants).runs
+    best = runs.groupby("fold")["best_nlpd"].agg(["min", "max"])
+    assert best["min"].to_list() == best["max"].to_list() == [0.5, 1.5, 2.75, 3.5, 4.5]
+
+
 def test_a_new_entrant_is_measured_against_the_best_known_of_the_version() -> None:
     memory = Memory()
     memory.run([PROBLEM], [TIED])

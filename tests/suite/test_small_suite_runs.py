@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -12,8 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from run_small_suite import outcomes_in, run_here
+from small_suite import BUDGETS, MS
 
+from svgpbench.cli.application import exit_code
 from svgpbench.suite.board import Board
+from svgpbench.suite.schema import SuiteFiles
 
 pytestmark = pytest.mark.slow
 SCRIPT = Path(__file__).with_name("run_small_suite.py")
@@ -38,7 +42,10 @@ def stopped(folder: Path, how: signal.Signals, more: int) -> str:
     return out.strip()
 
 
-def test_a_killed_and_an_interrupted_suite_have_the_outcomes_of_a_whole_one(tmp_path: Path) -> None:
+def test_a_killed_and_an_interrupted_suite_have_the_outcomes_of_a_whole_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     for folder in (whole, broken):
         folder.mkdir()
@@ -60,3 +67,29 @@ def test_a_killed_and_an_interrupted_suite_have_the_outcomes_of_a_whole_one(tmp_
     assert set(runs.loc[runs["problem"] == "thesis-sinusoid", "rows"]) == {50}
     board = Board(wanted, ["tied", "adam"])
     assert board.entrants == ["tied", "adam"] and board.problems
+    assert_command_shows(board, whole, capsys)
+
+
+def assert_command_shows(board: Board, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command finds the same records by the suite's file, runs none again, and shows this board."""
+    files = SuiteFiles(folder / "small.toml")
+    table = pd.Series(BUDGETS).unstack().astype("Int64")
+    table.to_csv(files.iterations)
+    times = pd.DataFrame(
+        [(*key, ms) for key, ms in MS.items()], columns=["problem", "entrant", "ms"]
+    )
+    times.to_csv(files.step_times, index=False)
+    had = records(folder)
+    capsys.readouterr()
+    arguments = ["leaderboard", "--suite", str(files.suite), "--results", str(folder / "runs")]
+    assert exit_code([*arguments, "--run", "--jobs", "1", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert records(folder) == had
+    wanted = board.to_json()
+    assert shown["problems"] == wanted["problems"]
+    assert [x["entrant"] for x in shown["entrants"]] == [x["entrant"] for x in wanted["entrants"]]
+    assert shown["nlpd"] == wanted["nlpd"]
+    assert shown["pairs"][0]["probability"] == wanted["pairs"][0]["probability"]
+    assert exit_code(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
