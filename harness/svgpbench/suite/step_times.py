@@ -124,10 +124,14 @@ def _in_order(suite: Suite, table: pd.DataFrame) -> pd.DataFrame:
 def write_times(suite: Suite, times: pd.DataFrame, files: SuiteFiles) -> None:
     """Write the times of a machine, and iterations where the suite has none yet.
 
-    Iterations that are there stay: they are a part of the suite, and its records have them.
+    Times of problems and entrants that were not measured now stay. So do all iterations that are there: they
+    are a part of the suite, and its records have them.
     """
-    write_whole(files.step_times, times.to_csv(index=False, float_format="%.4g").encode())
     table = iterations_of(suite, times)
+    if files.step_times.exists():
+        times = pd.concat([pd.read_csv(files.step_times), times])
+        times = times.drop_duplicates(["problem", "entrant"], keep="last")
+    write_whole(files.step_times, times.to_csv(index=False, float_format="%.4g").encode())
     if files.iterations.exists():
         there = pd.read_csv(files.iterations, index_col=0).astype("Int64")
         table = _in_order(suite, there.combine_first(table))
