@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
+from small_suite import small_suite
 
 from svgpbench.results.records import Record
 from svgpbench.suite.board import Board, Estimate, fold_interval, over_problems
+from svgpbench.suite.cells import read_iterations
 from svgpbench.suite.findings import _verdict, findings
 from svgpbench.suite.outcomes import Outcomes, reached
 from svgpbench.suite.protocol import best_rates
-from svgpbench.suite.schema import RatePair, load_suite
-from svgpbench.suite.step_times import iterations_of, step_times, two_digits
+from svgpbench.suite.schema import RatePair, SuiteFiles, load_suite
+from svgpbench.suite.step_times import (
+    iterations_of,
+    read_step_times,
+    step_times,
+    two_digits,
+    write_times,
+)
 from svgpbench.suite.tables import board_table, legend, pairs_table
 
 INF, NAN = math.inf, math.nan
@@ -307,6 +316,23 @@ def test_budgets_follow_from_times() -> None:
     assert counts.loc["airfoil"].to_list() == [5000, 7100]
     assert counts.loc["kin8nm", "t-SVGP"] == 3300
     assert pd.isna(counts.loc["kin8nm", "q-SVGP Adam"])
+
+
+def test_a_second_measurement_keeps_iterations_and_the_times_of_others(tmp_path: Path) -> None:
+    suite, files = small_suite(tmp_path), SuiteFiles(tmp_path / "small.toml")
+    assert read_step_times(files.step_times) == read_iterations(files.iterations) == {}
+    first = [("thesis-sinusoid", "tied", 2.0), ("banana, probit", "tied", 4.0)]
+    write_times(suite, step_times(first), files)
+    tied = {("thesis-sinusoid", "tied"): 500, ("banana, probit", "tied"): 500}
+    assert read_iterations(files.iterations) == tied
+    second = [("thesis-sinusoid", "tied", 1.0), ("thesis-sinusoid", "adam", 10.0)]
+    write_times(suite, step_times(second), files)
+    assert read_iterations(files.iterations) == tied | {("thesis-sinusoid", "adam"): 100}
+    assert read_step_times(files.step_times) == {
+        ("banana, probit", "tied"): 4.0,
+        ("thesis-sinusoid", "tied"): 1.0,
+        ("thesis-sinusoid", "adam"): 10.0,
+    }
 
 
 def _record(nlpd: float | None, status: str = "ok") -> Record:
