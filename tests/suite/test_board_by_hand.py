@@ -167,7 +167,10 @@ def test_a_profile_is_of_the_tasks_that_somebody_finishes(board: Board) -> None:
 
 def test_a_reference_is_no_entrant_and_is_not_the_fastest() -> None:
     """With A as the reference, B is the fastest and there is none but C on the third problem."""
-    board = Board(outcomes(), ["B", "C"])
+    runs, trials = outcomes()
+    searched = pd.concat([trials.assign(entrant=x) for x in "BC"])  # a reference searches no rates
+    board = Board(Outcomes(runs, searched), ["B", "C"])
+    assert not Board(Outcomes(runs, trials), ["B", "C"]).references().keys() & {"A"}
     assert table(board.ranks()) == {
         "B": pytest.approx([1.0, 2.0, NAN], nan_ok=True),
         "C": [2.0, 1.0, 1.0],

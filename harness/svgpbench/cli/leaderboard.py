@@ -110,8 +110,10 @@ def leaderboard_command(
         if step_times:
             _measure(files, suite, problems, entrants)
         counts = read_iterations(files.iterations)
-        if run and not _run(suite, counts, problems, entrants, results or RESULTS, jobs, dask):
-            raise typer.Exit(INTERRUPTED)
+        if run:
+            results = results or RESULTS
+            if not _run(suite, counts, problems, entrants, results, jobs, dask):
+                raise typer.Exit(INTERRUPTED)
         board = _board(files, suite, problems, entrants, results)
     if figure is not None:
         from svgpbench.suite.figure import draw_board
@@ -141,7 +143,8 @@ def _board(
         outcomes = Outcomes.read()
     else:
         results = results or RESULTS
-        outcomes = read_outcomes(suite, problems, entrants, results, files)
+        # all entrants, as the best known is theirs
+        outcomes = read_outcomes(suite, problems, suite.entrants, results, files)
     candidates = [x.label for x in entrants if not x.reference]
     board = Board(outcomes, candidates, [x.title for x in problems])
     if not board.entrants:
@@ -231,7 +234,7 @@ def _run(
     ):
 
         def execute(tasks: list[Task]) -> bool:
-            on_event(Noticed(_described(tasks)))
+            tell(_described(tasks))
             cells = [task.cell for task in tasks]
             is_whole = _run_cells(cells, results, jobs, executor, on_event)
             look.try_all(tasks)

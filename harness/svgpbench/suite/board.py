@@ -161,7 +161,8 @@ class Board:
 
     def references(self) -> dict[str, pd.Series[float]]:
         """Return the mean share of the possible gain of references, by problem."""
-        runs = self.runs[~self.runs["entrant"].isin(self.entrants)]
+        searched = set(self.outcomes.trials["entrant"])  # a reference has no rates to search
+        runs = self.runs[~self.runs["entrant"].isin(searched)]
         runs = runs[runs["problem"].isin(self.problems)]
         share = share_of_gain(runs["constant_nlpd"], runs["nlpd"], runs["best_nlpd"])
         share = share.where(runs["status"] == "ok", 0.0)
