@@ -162,7 +162,7 @@ def _show(board: Board, *, as_json: bool) -> None:
     if as_json:
         print_json(board.to_json() | {"findings": sentences})
         return
-    show(board_table(board), *[f"* {x}" for x in sentences], notes=legend(board))
+    show("\n".join(f"* {x}" for x in sentences), board_table(board), notes=legend(board))
 
 
 def _selected_problems(suite: Suite, preset: Preset, names: Sequence[str]) -> list[SuiteProblem]:

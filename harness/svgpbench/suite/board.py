@@ -71,6 +71,11 @@ class Pair(NamedTuple):
     worse: int
 
     @property
+    def problems(self) -> int:
+        """Number of problems on which both took part."""
+        return self.better + self.level + self.worse
+
+    @property
     def probability(self) -> Estimate:
         """Probability that the first is better on a new problem; level problems count half to each.
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from svgpbench.suite.board import Board, Estimate, over_problems
+from svgpbench.suite.board import Board, Estimate, Pair, over_problems
 
 
 class Question(NamedTuple):
@@ -28,6 +28,15 @@ QUESTIONS: Final = (
 )
 
 
+FEWEST: Final = 5
+"""Fewest problems from which a sentence speaks of a new one."""
+
+
+def counted(problems: int) -> str:
+    """Return such as `7 problems`."""
+    return f"{problems} problem{'s' * (problems != 1)}"
+
+
 def findings(board: Board) -> list[str]:
     """Return the sentences of a board; one that cannot tell says so."""
     return [*_leader(board), *_early(board), *_pairs(board), *_defaults(board)]
@@ -41,8 +50,8 @@ def _leader(board: Board) -> Iterator[str]:
     pair = board.pair(first.entrant, second.entrant)
     yield (
         f"{first.entrant} has the lowest average rank by test NLPD, {first.rank.text('.1f')} of "
-        f"{len(rows)} entrants on {len(board.problems)} problems; then comes {second.entrant}, "
-        f"{second.rank.text('.1f')}. {_verdict(first.entrant, second.entrant, pair.probability)}"
+        f"{len(rows)} entrants on {counted(len(board.problems))}; then comes {second.entrant}, "
+        f"{second.rank.text('.1f')}.{_verdict(pair)}"
     )
 
 
@@ -62,38 +71,39 @@ def _pairs(board: Board) -> Iterator[str]:
         if not {question.first, question.second} <= set(board.entrants):
             continue
         pair = board.pair(question.first, question.second)
-        sentence = (
+        yield (
             f"{question.about}: {question.first} is better than {question.second} on {pair.better}, level "
-            f"on {pair.level} and worse on {pair.worse} problems. "
-            f"{_verdict(question.first, question.second, pair.probability)}"
+            f"on {pair.level} and worse on {pair.worse} of {counted(pair.problems)}."
+            f"{_verdict(pair)}{_times(board, question)}"
         )
-        if times := _times(board, question):
-            sentence += f" {times}"
-        yield sentence
 
 
-def _verdict(first: str, second: str, probability: Estimate) -> str:
-    """Return the probability on a new problem, or that the suite cannot tell."""
-    text = probability.percent()
+def _verdict(pair: Pair) -> str:
+    """Return the probability on a new problem, or that the suite cannot tell; empty for too few problems."""
+    if pair.problems < FEWEST:
+        return ""
+    probability, text = pair.probability, pair.probability.percent()
     if probability.low > 0.5:
-        return f"On a new problem {first} is the better one with probability {text}."
+        return f" On a new problem {pair.first} is the better one with probability {text}."
     if probability.high < 0.5:
-        return f"On a new problem {first} is the better one with a probability of only {text}."
-    return f"The suite cannot tell which of the two is better on a new problem ({text})."
+        return (
+            f" On a new problem {pair.first} is the better one with a probability of only {text}."
+        )
+    return f" The suite cannot tell which of the two is better on a new problem ({text})."
 
 
 def _times(board: Board, question: Question) -> str:
     """Return the ratio of the times to 90 % of the possible gain, where both entrants reach it."""
     table = board.factors("seconds_90")[[question.first, question.second]]
-    ratios = table[question.second] / table[question.first]  # NaN, 0 or infinite if one does not
+    ratios = table[question.first] / table[question.second]  # NaN, 0 or infinite if one does not
     ratios = ratios[np.isfinite(ratios) & (ratios > 0.0)]
     log_ratios = ratios.map(np.log).groupby(level="problem").mean()
     if not len(log_ratios):
         return ""
     ratio = Estimate(*np.exp(over_problems(log_ratios)))
     return (
-        f"It reaches 90 % of the possible gain {ratio.text()} times as fast, on the "
-        f"{len(log_ratios)} problems where both do."
+        f" Its time to 90 % of the possible gain is {ratio.text()} times that of {question.second}, on the "
+        f"{counted(len(log_ratios))} where both get there."
     )
 
 

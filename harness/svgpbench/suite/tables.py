@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from svgpbench.output.table import Column, Table, number
 from svgpbench.output.table_formats import markdown
 from svgpbench.suite.board import Board
-from svgpbench.suite.findings import findings
+from svgpbench.suite.findings import counted, findings
 from svgpbench.suite.groups import USUAL, of_groups
 from svgpbench.suite.outcomes import Outcomes
 from svgpbench.suite.schema import RatePair, Suite
@@ -34,9 +34,13 @@ def board_table(board: Board) -> Table:
         )
         for row in board.rows()
     ]
-    shares = [number(name, _percent) for name in ("gain", "early", "fast", "90 %", "99 %")]
-    last = [number("untuned", _percent), number("failed", _percent), number("ms", ".2f")]
-    columns = (Column("entrant"), Column("rank", numeric=True), *shares, *last)
+    shares = [number(name, _percent) for name in ("gain", "early", "fast", "90%", "99%")]
+    last = [
+        number("untuned", _percent),
+        number("failed", _percent),
+        Column("ms", ".2f", numeric=True, optional=True),
+    ]
+    columns = (Column("entrant", wrap=False), Column("rank", numeric=True), *shares, *last)
     return Table(columns, rows)
 
 
@@ -44,19 +48,19 @@ def legend(board: Board) -> list[str]:
     """Return the lines that say what the columns are."""
     fastest = board.rows()[0].entrant if board.entrants else ""
     lines = [
-        f"{len(board.problems)} problems, {len(board.entrants)} entrants; all numbers but ranks and ms in "
+        f"{counted(len(board.problems))}, {len(board.entrants)} entrants; all numbers but ranks and ms in "
         "percent",
         "rank: by test NLPD at the end, mean over problems [95 %]; gain: share of the possible gain in NLPD "
         "at the end; early: at a tenth of the budget",
         "fast: tasks brought to 90 % of the possible gain within 1.5 times the fastest entrant's time; "
-        "90 %, 99 %: tasks that reach this share at all",
+        "90%, 99%: tasks that reach this share at all",
         "untuned: gain that default rates give away on the median problem; failed: of the trials; "
         f"ms: an iteration's time over that of {fastest}",
     ]
     for name, shares in board.references().items():
         lines.append(
-            f"beside them, without rank: {name} has {_percent(shares.mean())} of the possible gain at the "
-            f"end on its {len(shares)} problems"
+            f"beside them, without rank: {name} has {_percent(shares.mean())} % of the possible gain at the "
+            f"end on its {counted(len(shares))}"
         )
     if board.silent:
         lines.append(f"no vote, as no entrant gains on it: {', '.join(board.silent)}")
