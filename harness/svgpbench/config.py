@@ -383,6 +383,12 @@ class SplitConfig(Strict):
     held_out: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Share of the training part that is scored in place of the test part, to choose learning rates."""
 
+    @model_validator(mode="after")
+    def _no_rows_are_held_out_of_no_split(self) -> SplitConfig:
+        if self.kind == "none" and self.held_out is not None:
+            raise ValueError("split kind 'none' trains on all rows: remove held_out")
+        return self
+
 
 class BackendConfig(Strict):
     """A backend with its mode, dtype and device."""

@@ -112,3 +112,9 @@ def test_labels_have_a_constant_prediction_too() -> None:
     constant = outcome.data["constant"]["nlpd"]
     assert 0.6 < constant < np.log(2.0)  # a third of the labels are 1
     assert outcome.metrics["nlpd"] is not None and outcome.metrics["nlpd"] < constant
+
+
+def test_nothing_is_held_out_where_all_rows_train() -> None:
+    with pytest.raises(ValueError, match="'none' trains on all rows: remove held_out"):
+        SplitConfig(kind="none", held_out=0.1)
+    assert SplitConfig(kind="none").held_out is None
