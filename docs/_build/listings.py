@@ -49,9 +49,9 @@ def write_board() -> None:
     from svgpbench.suite.outcomes import SHIPPED, read_outcomes
     from svgpbench.suite.schema import load_suite
 
-    suite = load_suite()
-    if (ROOT / "results" / f"{suite.experiment}.parquet").exists():
-        read_outcomes(suite, suite.problems, suite.entrants, ROOT / "results").write(SHIPPED)
+    suite, records = load_suite(), ROOT / "results" / "suite"
+    if (records / f"{suite.experiment}.parquet").exists():
+        read_outcomes(suite, suite.problems, suite.entrants, records).write(SHIPPED)
         svgpbench("leaderboard", "--figure", "docs/board.png")
 
 
