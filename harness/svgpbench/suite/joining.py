@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -84,7 +85,9 @@ def own_iterations(
     is the entrant's time there. What was measured is kept in `folder`, so that a resumed search goes on
     with the same budgets.
     """
-    path = folder / f"{entrant.label}.csv"
+    path = (
+        folder / f"{re.sub(r'[^A-Za-z0-9.-]', '-', entrant.label)}.csv"
+    )  # a label may have a slash
     kept = (
         pd.read_csv(path)
         if path.exists()
