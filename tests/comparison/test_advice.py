@@ -437,7 +437,7 @@ def test_where_no_record_is_near_there_is_no_evidence_and_no_ranking(
         (("--target", "y"), "name the file first"),
         (("--within", "0.5"), "at least 1"),
         (("--likelihood", "gausian"), "gaussian"),
-        (("--metric", "crps"), "region of practical equivalence"),
+        (("--metric", "brier"), "region of practical equivalence"),
         (("airfoyl",), "airfoil"),
         (("--results", "nowhere"), "no such folder"),
         (("--experiment", "nowhere.toml"), "cannot be read"),

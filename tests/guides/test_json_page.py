@@ -116,6 +116,7 @@ COMMANDS = [
     "verify tides.toml --sample 1",
     f"claims adam2021-05 adam2021-16 --results {RESULTS}",
     pytest.param(f"advise --n 1000 --D 8 --M 50 --results {RESULTS}", marks=pytest.mark.slow),
+    f"leaderboard --results {RESULTS / 'suite'}",
     "cost t-svgp --M 20 --exponents",
     "cost t-svgp --M 20 --peak-flops 1e9 --bandwidth 1e9",
     f"scaling --load {RESULTS / 'scaling' / 'gaussian-cpu.json'}",

@@ -25,6 +25,7 @@ from svgpbench.results.parquet_file import write_parquet_records
 from svgpbench.results.records import Record, record_path
 from svgpbench.results.store import record_of, records_in
 from svgpbench.runs import scheduler
+from svgpbench.runs.core_locks import LOCKS_VARIABLE
 from svgpbench.runs.events import Event, Finished, Noticed, Summary
 
 Run = Callable[..., Summary]
@@ -230,10 +231,12 @@ def test_a_clock_that_was_put_back_makes_no_new_record_the_older(
 
 
 def test_a_disk_without_locks_is_told_and_the_run_goes_on(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def none(*arguments: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setenv(LOCKS_VARIABLE, str(tmp_path / "locks"))  # locks that are open stay open
 
     monkeypatch.setattr(fcntl, "lockf", none)
     told: list[Event] = []

@@ -9,8 +9,9 @@ import pytest
 
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
+from svgpbench.suite.cells import Task
 from svgpbench.suite.joining import added_entrant, own_iterations, with_entrant
-from svgpbench.suite.outcomes import Outcomes
+from svgpbench.suite.outcomes import Outcomes, finished
 from svgpbench.suite.schema import Entrant, load_suite
 
 SUITE = load_suite()
@@ -121,3 +122,10 @@ def test_the_board_has_the_problems_and_folds_that_the_entrant_ran(tmp_path: Pat
     assert found.runs[["problem", "fold"]].to_numpy().tolist() == [["airfoil", 0], ["pima", 0]]
     assert found.trials["problem"].tolist() == ["airfoil"]
     assert len(with_entrant(SUITE, *args).runs) == 10
+
+
+def test_problems_without_a_number_of_iterations_have_no_outcomes() -> None:
+    def look(task: Task) -> None:
+        raise AssertionError("nothing can have run")
+
+    assert list(finished(SUITE, {}, SUITE.problems, SUITE.entrants, look)) == []

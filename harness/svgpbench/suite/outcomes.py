@@ -101,7 +101,8 @@ def finished(
     """Yield each entrant and problem whose runs are all there, or whose trials all failed."""
     for problem in problems:
         for entrant in entrants:
-            if not suite.takes_part(entrant, problem):
+            has_budget = (problem.title, entrant.label) in budgets  # else nothing has run
+            if not (has_budget and suite.takes_part(entrant, problem)):
                 continue
             stage, tasks = chosen(suite, budgets, problem, entrant, look)
             runs = [(task, record) for task in tasks if (record := look(task)) is not None]

@@ -323,7 +323,7 @@ class Trainer:
         `blocks` are those of all data, if known.
         """
         chunks = list(self.batches.evaluation(state.raw.inducing))
-        n, rows = len(self.data.y), sum(len(chunk.y) for chunk in chunks)
+        n, rows = len(self.data.y), sum(int(chunk.y.shape[0]) for chunk in chunks)
         return self.bound_over(state, chunks, n / rows, blocks if rows == n else None)
 
     def bound_over(
@@ -339,7 +339,7 @@ class Trainer:
         # Σ_chunks [ΣV − KL] counts the KL once per chunk; scale 0 gives −KL alone, the same for any chunk
         zero, smallest = (
             self.ops.asarray(np.float64(0.0)),
-            min(chunks, key=lambda chunk: len(chunk.y)),
+            min(chunks, key=lambda chunk: int(chunk.y.shape[0])),
         )
         kls = []
         for share, points in parts:
