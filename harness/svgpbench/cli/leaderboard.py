@@ -87,11 +87,11 @@ def leaderboard_command(
     """Show which method is best on the problems of the suite, or run them."""
     from svgpbench.suite.cells import read_iterations
     from svgpbench.suite.groups import of_groups
-    from svgpbench.suite.schema import SuiteFiles, load_suite
+    from svgpbench.suite.schema import SHIPPED, SuiteFiles, load_suite
 
     if figure is not None:
         check_figure_path(figure)
-    files = SuiteFiles() if file is None else SuiteFiles(file)
+    files = SuiteFiles(file or SHIPPED)
     suite = load_suite(files.suite)
     problems = _selected_problems(suite, preset, problem or ())
     refuse_unknown("entrant of the suite", entrant or (), [x.label for x in suite.entrants])
@@ -137,9 +137,9 @@ def _board(
     """Return the board of a folder of records, or that of this version if none is named."""
     from svgpbench.suite.board import Board
     from svgpbench.suite.outcomes import Outcomes, read_outcomes
-    from svgpbench.suite.schema import SuiteFiles
+    from svgpbench.suite.schema import SHIPPED_FILES
 
-    if results is None and files == SuiteFiles():
+    if results is None and files == SHIPPED_FILES:
         outcomes = Outcomes.read()
     else:
         results = results or RESULTS

@@ -50,9 +50,8 @@ class Row(NamedTuple):
     rank: Estimate  # by NLPD at the end
     share: Estimate  # of the possible gain in NLPD, at the end
     share_tenth: Estimate  # at a tenth of the budget
-    within: dict[
-        float, float
-    ]  # share of tasks that it brings to 90 % within each factor of the fastest
+    within: dict[float, float]
+    """Share of tasks that it brings to 90 % within each factor of the fastest entrant's time."""
     finished_90: float  # share of tasks that reach 90 % of the possible gain
     finished_99: float
     default_price: float  # median share of the possible gain that the default rates give away

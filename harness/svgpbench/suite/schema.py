@@ -145,11 +145,6 @@ class SuiteProblem(Strict):
         """Number of inputs."""
         return len(_described(self.data).features)
 
-    @property
-    def group(self) -> str:
-        """Group on the board: the likelihood."""
-        return self.likelihood.name
-
 
 @functools.lru_cache
 def _described(data: str) -> DatasetEntry:

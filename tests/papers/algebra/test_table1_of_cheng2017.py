@@ -14,8 +14,8 @@ def test_every_printed_exponent_is_beside_one_counted_exponent_near_it() -> None
     rows = compare_with_computed(printed, beside_print(), [])
     assert [row.printed for row in rows] == printed and len(printed) == 40
     for row in rows:
-        # terms of a lower order still count at the largest sizes
-        assert row.ours.mean == pytest.approx(float(row.printed.value), abs=0.001), row.printed
+        # terms of a lower order still count at the largest sizes, by 7.3e-4 at most
+        assert row.ours.mean == pytest.approx(float(row.printed.value), abs=7.5e-4), row.printed
     kinds = {(x.setting.partition(",")[0], x.metric) for x in printed}
     methods = ("SVDGP", "SVI", "iVSGPR", "VSGPR", "GPR")
     assert kinds == {(m, f"exponent of {what}") for m in methods for what in ("time", "memory")}
