@@ -19,7 +19,7 @@ from svgpbench.results.records import Record
 from svgpbench.suite.board import Board
 from svgpbench.suite.cells import Task, cell_of, task
 from svgpbench.suite.outcomes import Outcomes, finished, outcomes
-from svgpbench.suite.protocol import run_protocol, trials_of
+from svgpbench.suite.protocol import run_protocol, stages
 from svgpbench.suite.schema import Entrant, RatePair, Suite, SuiteProblem, load_suite
 
 Key = tuple[str, str, str, Any, int]
@@ -211,7 +211,8 @@ def test_what_is_not_finished_is_not_on_the_board() -> None:
     assert not memory.run([PROBLEM], [TIED])
     runs, trials = memory.outcomes([PROBLEM], [TIED])
     assert len(runs) == len(trials) == 0
-    found = trials_of(SUITE, ITERATIONS, PROBLEM, TIED, memory.look)
+    *searches, _ = stages(SUITE, ITERATIONS, PROBLEM, TIED, memory.look)
+    found = [(task, memory.look(task)) for _, trials in searches for task in trials]
     assert [x.stage for x, _ in found] == ["trial 1"] * 12 + ["trial 2"] * 4
 
 

@@ -19,7 +19,7 @@ from svgpbench.atomic import write_whole
 from svgpbench.errors import UserError
 from svgpbench.results.records import Record
 from svgpbench.suite.cells import STAGES, Budgets, Task, read_iterations
-from svgpbench.suite.protocol import FolderLook, Look, chosen, score, trials_of
+from svgpbench.suite.protocol import FolderLook, Look, score, stages
 from svgpbench.suite.schema import SHIPPED_FILES, Entrant, Suite, SuiteFiles, SuiteProblem
 from svgpbench.suite.step_times import Milliseconds, read_step_times
 
@@ -104,10 +104,11 @@ def finished(
             has_budget = (problem.title, entrant.label) in budgets  # else nothing has run
             if not (has_budget and suite.takes_part(entrant, problem)):
                 continue
-            stage, tasks = chosen(suite, budgets, problem, entrant, look)
+            *searches, (stage, tasks) = stages(suite, budgets, problem, entrant, look)
             runs = [(task, record) for task in tasks if (record := look(task)) is not None]
             if stage == "run" and len(runs) == len(tasks):
-                trials = trials_of(suite, budgets, problem, entrant, look)
+                tried = (task for _, trials in searches for task in trials)
+                trials = [(task, record) for task in tried if (record := look(task)) is not None]
                 yield Finished(problem, entrant, trials, runs)
 
 

@@ -37,12 +37,12 @@ def best_rates(records: Mapping[RatePair, Record], count: int = 1) -> list[RateP
     return [rates for nlpd, rates in scored[:count] if nlpd < inf]
 
 
-def chosen(
+def stages(
     suite: Suite, budgets: Budgets, problem: SuiteProblem, entrant: Entrant, look: Look
-) -> tuple[Stage, list[Task]]:
-    """Return the stage that an entrant is in on a problem, and all tasks of this stage.
+) -> Iterator[tuple[Stage, list[Task]]]:
+    """Yield the stages of an entrant on a problem with their tasks, up to the first that is not complete.
 
-    In the last stage, the tasks are the runs. There are none if every trial failed.
+    The last stage has the runs. There are none if every trial failed.
     """
 
     def tasks(stage: Stage, grid: Iterable[RatePair | None], folds: int = 1) -> list[Task]:
@@ -52,36 +52,24 @@ def chosen(
             for fold in range(folds)
         ]
 
-    folds = suite.protocol.folds_run
-    if entrant.reference:
-        return "run", tasks("run", [None], folds)
     grid: list[RatePair] = entrant.grid
-    for stage, kept in _searches(suite):
+    searches: tuple[tuple[Stage, int], ...] = (("trial 1", suite.protocol.kept), ("trial 2", 1))
+    for stage, kept in () if entrant.reference else searches:
         trials = tasks(stage, grid)
+        yield stage, trials
         records = {x.rates: record for x in trials if x.rates and (record := look(x)) is not None}
         if len(records) < len(trials):
-            return stage, trials
+            return
         grid = best_rates(records, kept)
-    return "run", tasks("run", grid, folds)
+    yield "run", tasks("run", [None] if entrant.reference else grid, suite.protocol.folds_run)
 
 
-def trials_of(
+def chosen(
     suite: Suite, budgets: Budgets, problem: SuiteProblem, entrant: Entrant, look: Look
-) -> list[tuple[Task, Record]]:
-    """Return the trials of an entrant's search, in order, with their records."""
-    trials: list[tuple[Task, Record]] = []
-    grid = entrant.grid
-    for stage, kept in _searches(suite):
-        tasks = [task(suite, budgets, problem, entrant, stage, rates) for rates in grid]
-        found = [(x, record) for x in tasks if (record := look(x)) is not None]
-        trials += found
-        grid = best_rates({x.rates: record for x, record in found if x.rates}, kept)
-    return trials
-
-
-def _searches(suite: Suite) -> tuple[tuple[Stage, int], ...]:
-    """Return the stages of the search, each with the number of trials that go on."""
-    return ("trial 1", suite.protocol.kept), ("trial 2", 1)
+) -> tuple[Stage, list[Task]]:
+    """Return the stage that an entrant is in on a problem, and all tasks of this stage."""
+    *_, current = stages(suite, budgets, problem, entrant, look)
+    return current
 
 
 def run_protocol(
