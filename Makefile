@@ -10,7 +10,6 @@
 # make pages   the docs and, beside them, the site of all committed records, in build/pages with one search
 # make chaos   kills a run's processes over and over: nothing may be lost (a quarter of an hour)
 # make lock   adds to constraints.txt, the tested versions of each Python, what pyproject.toml lacks there (UPGRADE=1: all anew; by uv)
-# make sharded times E-steps over tables of 10^5 to 10^7 rows on 1, 2 and 4 workers, beside their law
 PYTHON  ?= python3
 VENV    ?= .venv
 RESULTS ?= runs
@@ -25,7 +24,7 @@ UPGRADE ?=
 CONSTRAINTS ?= constraints.txt
 BIN      = $(VENV)/bin
 
-.PHONY: demo test slow long ledger frozen figures pages mutants mutants-drawn fuzz chaos overheads sharded lint check bench peers paper lock clean
+.PHONY: demo test slow long ledger frozen figures pages mutants mutants-drawn fuzz chaos overheads lint check bench peers paper lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/svgpbench check --quick
@@ -71,10 +70,6 @@ fuzz: $(VENV)/.installed
 # 200 cells whose workers and runner are killed 50 times, beside the same cells undisturbed (a quarter of an hour)
 chaos: $(VENV)/.installed
 	$(BIN)/python tests/chaos/chaos_run.py --cells 200 --kills 50 --iterations 180 $(if $(JOBS),--jobs $(JOBS))
-
-# E-steps by shards of up to 10 million rows, which take a gigabyte of the disk, on 1, 2 and 4 workers (OUT=FILE)
-sharded: $(VENV)/.installed
-	$(BIN)/python tests/runs/sharded/rows_and_workers.py $(if $(OUT),--out $(OUT))
 
 # what a run costs beside its cells
 overheads: $(VENV)/.installed

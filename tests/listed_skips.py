@@ -48,7 +48,7 @@ CONDITIONS: dict[str, Callable[[Found], bool]] = {
     "no walker": lambda _: _absent("gymnasium") or _absent("mujoco"),
     "no duckdb": lambda _: _absent("duckdb"),
     "no cosmic-ray": lambda _: _absent("cosmic_ray"),
-    "no dask": lambda _: _absent("distributed") or _absent("dask_jobqueue"),
+    "no dask": lambda _: _absent("distributed"),
     "no peer": lambda found: peer_python(found["peer"]) is None,
     "own reference values": lambda _: bool(os.environ.get("SVGPBENCH_ORACLES")),
     "axes asked for": lambda _: bool(os.environ.get("SVGPBENCH_AXES")),

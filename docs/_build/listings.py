@@ -45,13 +45,20 @@ def write_ledger() -> None:
 
 
 def write_board() -> None:
-    """Ship the outcomes of the suite's records, and draw the board."""
+    """Ship the outcomes of the problems that all entrants have finished, and draw the board."""
     from svgpbench.suite.outcomes import SHIPPED, read_outcomes
     from svgpbench.suite.schema import load_suite
 
     suite, records = load_suite(), ROOT / "results" / "suite"
     if (records / f"{suite.experiment}.parquet").exists():
-        read_outcomes(suite, suite.problems, suite.entrants, records).write(SHIPPED)
+        outcomes = read_outcomes(suite, suite.problems, suite.entrants, records)
+        ran = outcomes.runs.groupby("problem")["entrant"].unique()
+        whole = [
+            problem.title
+            for problem in suite.problems
+            if {x.label for x in suite.entrants if suite.takes_part(x, problem)} == set(ran.get(problem.title, ()))
+        ]
+        type(outcomes)(*(table[table["problem"].isin(whole)] for table in outcomes)).write(SHIPPED)
         svgpbench("leaderboard", "--figure", "docs/board.png")
 
 
@@ -111,7 +118,6 @@ def with_tables(readme: str, ledger: list[dict[str, str]]) -> str:
 
 def main() -> None:
     """Write the pages."""
-    from svgpbench.comparison.released import write_released
     from svgpbench.papers import paper_folders
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -120,7 +126,6 @@ def main() -> None:
     if run_all:
         svgpbench("reproduce", *paper_folders(), "--from-records", "--results", "results", "--pages", "results")
         write_ledger()
-        write_released(ROOT / "results")
         write_trained()
         write_board()
         svgpbench("claims", "--figure", "docs/effects.png", "--results", "results")

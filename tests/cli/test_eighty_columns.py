@@ -43,20 +43,14 @@ COMMANDS: dict[str, tuple[str | Path, ...]] = {
     "claims": ("claims", "--released"),
     "a claim": ("claims", "adam2021-16", "--results", RESULTS),
     "speed": ("speed", "--load", RESULTS / "speed" / "cpu-M500.json"),
-    "scaling": ("scaling", "--load", RESULTS / "scaling" / "gaussian-cpu.json"),
     "survive": ("survive", "--from-records", "--results", RESULTS / "survival"),
     "learn": ("learn", "--from-records", "--results", RESULTS / "learning"),
-    "advise": ("advise", "airfoil", "--results", "records", "--evidence"),
-    "choose": ("choose", "adam2021-table1", "--results", RESULTS),
+    "advise": ("advise", "airfoil"),
     "inducing": ("inducing", "rows.csv", "--target", "y", "--count", "3", "--count", "5"),
 }
 
 WITHOUT_TABLES: dict[str, tuple[str | Path, ...]] = {
     "plot": ("plot", *OF_FIG3, "--preset", "starts", "--out", "figure.png"),
-    "plot of exponents": (
-        *("scaling", "--load", RESULTS / "scaling" / "gaussian-cpu.json"),
-        *("--figure", "scaling.png", "--json"),
-    ),
     "roofline": (
         *("speed", "--load", RESULTS / "speed" / "cpu-M500.json", "--roofline", "roofline.png"),
     ),

@@ -10,7 +10,6 @@ from command_line import Cli
 from own_experiment import write_own, write_rows
 
 from svgpbench.api import fit
-from svgpbench.cli.renamed_options import RENAMED
 from svgpbench.errors import UserError
 from svgpbench.results.store import check_writable
 
@@ -57,7 +56,6 @@ def refused(cli: Cli, *arguments: str | Path) -> str:
         (("collect", "runs", "--out", "nowhere/a.csv"), "--out nowhere/a.csv: there is no folder"),
         (("collect", "runs", "--out", "a.csv", "--into", "b"), "give one of them at a time"),
         (("advise", "pima", "--likelihood", "gaussian"), "not of classification, which takes"),
-        (("advise", "--task", "multiclass", "--metric", "rmse"), "a metric of regression, and"),
         (("list", "method"), "'method'"),
         (("table", FIG3), f"no records of {FIG3} in runs"),
         (("table", FIG3, "--json", "--csv"), "exclude each other"),
@@ -75,10 +73,6 @@ def refused(cli: Cli, *arguments: str | Path) -> str:
         (("claims", "--results", "nosuch"), "--results nosuch: there is no such folder"),
         (("claims", "adam2021-16", "--results", "nosuch"), "nosuch: there is no such folder"),
         (("claims", "adam20211"), "unknown claim 'adam20211'"),
-        (
-            ("advise", "--n", "9", "--results", "nosuch"),
-            "--results nosuch: there is no such folder",
-        ),
         (("report", "--results", "nosuch"), "nosuch: there is no such folder"),
         (("report", "--results", ".", "--out", "/proc/x"), "--out /proc/x cannot be written ("),
         (("speed", "--peer", "gpflow@nosuch.whl"), "--peer gpflow@nosuch.whl: no such wheel or"),
@@ -258,7 +252,7 @@ def test_two_problems_with_one_table_are_told_to_name_them(cli: Cli, tmp_path: P
 
 def test_a_file_is_no_folder_of_records(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "records").write_text("")
-    for command in (["claims"], ["claims", "adam2021-16"], ["advise", "--n", "9"], ["report"]):
+    for command in (["claims"], ["claims", "adam2021-16"], ["report"]):
         line = refused(cli, *command, "--results", "records")
         assert "--results records is a file; name a folder with records" in line
 
@@ -313,27 +307,3 @@ def test_a_file_in_place_of_a_folder_of_records_is_named(cli: Cli, tmp_path: Pat
     assert "records is a file; name a folder" in refused(cli, "table", FIG3, "--results", "records")
     with pytest.raises(UserError, match="cannot write into records: it is a file; name a folder"):
         check_writable(Path("records"))
-
-
-def test_an_option_that_was_renamed_still_works_and_warns(cli: Cli) -> None:
-    old, new = (cli("speed", option, "none.json") for option in ("--from-records", "--load"))
-    assert (old.code, new.code) == (2, 2)
-    warning, error = old.err.splitlines(keepends=True)
-    assert error == new.err
-    assert warning == (
-        "warning: --from-records of svgpbench speed is now --load; "
-        "the next version does not know the old name\n"
-    )
-    assert cli("scaling", "--N=10", "--n", "9").err.startswith("warning: --N of svgpbench scaling")
-
-
-@pytest.mark.parametrize(
-    ("command", "old", "new"),
-    [(command, old, new) for command, names in RENAMED.items() for old, new in names.items()],
-)
-def test_a_new_name_is_an_option_and_the_old_one_is_no_longer(
-    cli: Cli, command: str, old: str, new: str
-) -> None:
-    options = cli(command, "--help").out.split()
-    assert new in options
-    assert old not in options or old == "--out"

@@ -1,4 +1,4 @@
-"""One run of one's own hides neither the shipped grades nor the records that advice rests on."""
+"""One run of one's own does not hide the shipped grades."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from command_line import Cli
 from own_experiment import write_own
 
 CLAIM = "adam2021-16"
-QUESTION = ("advise", "--n", "1000", "--D", "8", "--likelihood", "gaussian")
 
 
 @pytest.fixture
@@ -33,16 +32,3 @@ def test_a_claim_that_nothing_of_ones_own_decides_has_its_shipped_grade(
     assert (entry["grade"], entry["released"]["grade"]) == ("not run", "holds")
     alone = cli("claims", CLAIM, "--results", "runs")
     assert "not run" in alone.out and "shipped" not in alone.out + alone.err
-
-
-@pytest.mark.slow
-def test_advice_rests_on_shipped_records_and_ones_own(
-    cli: Cli, after_a_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    both = cli(*QUESTION, "--json")
-    assert "runs and those of version" in " ".join(both.err.split())
-    (tmp_path / "empty").mkdir()
-    monkeypatch.chdir(tmp_path / "empty")
-    shipped = cli(*QUESTION, "--json")
-    fields = [json.loads(x.out)["fields"] for x in (both, shipped)]
-    assert fields[0] == fields[1] != []

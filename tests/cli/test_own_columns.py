@@ -90,7 +90,6 @@ def test_a_table_is_split_as_an_experiment_splits_it(cli: Cli, visits: pd.DataFr
         (("data", "audit", "airfoil", "--features", "a"), "--features goes with numbers of a file"),
         (("data", "audit", *TABLE, "--groups", "clinik"), "'clinik' for the groups; did you mean"),
         (("data", "audit", *TABLE, "--features", "a,z"), "no feature column 'z'"),
-        (("advise", "--groups", "clinic"), "--groups is a column of a file: name the file first"),
         (("inducing", *TABLE), "'clinic'"),
     ],
 )
@@ -109,4 +108,4 @@ def test_inducing_and_advise_take_them_too(cli: Cli) -> None:
     assert done.err == ""  # progress goes to a terminal alone
     advice = cli("advise", *TABLE, "--features", "a,b")
     assert advice.code == 0, advice.err
-    assert "--features a,b" in advice.out or "--features" not in advice.out
+    assert "2 inputs" in advice.out

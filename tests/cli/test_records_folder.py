@@ -17,8 +17,6 @@ READING: dict[str, tuple[str, ...]] = {
     "table": ("table", FIG3),
     "plot": ("plot", FIG3),
     "compare": ("compare", "t-SVGP", "q-SVGP Adam", "--experiment", FIG3, "--metric", "elbo"),
-    "advise": ("advise", "airfoil"),
-    "choose": ("choose", FIG3),
     "claims": ("claims", "adam2021-16"),
     "verify": ("verify", FIG3),
     "report": ("report",),
@@ -46,10 +44,10 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> None:
         raise StoppedError(str(next(folders)))
 
     for name in (
-        *("svgpbench.results.collect.collect", "svgpbench.comparison.advice.advise"),
+        "svgpbench.results.collect.collect",
         "svgpbench.papers.judged_claims.judged_claims",
         *("svgpbench.papers.judged_claims.judged_and_drawn", "svgpbench.runs.pool.run_cells"),
-        *("svgpbench.results.tuned_methods.choices", "svgpbench.runs.verification.verify"),
+        "svgpbench.runs.verification.verify",
     ):
         monkeypatch.setattr(name, stop)
 

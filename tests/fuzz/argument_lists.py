@@ -29,9 +29,8 @@ LISTS: tuple[tuple[str, ...], ...] = (
     ("table", "own.toml", "--results", "runs", "--metric", "nlpd", "--markdown"),
     ("plot", "own.toml", "--results", "runs", "--figure", "f", "--out", "own.png"),
     ("compare", "t-svgp", "q-svgp", "--results", "runs", "--experiment", "own.toml"),
-    ("choose", "own.toml", "--results", "runs"),
-    ("advise", "own.csv", "--target", "y", "--results", "runs", "--within", "2"),
-    ("advise", "--n", "100", "--D", "3", "--results", "runs", "--metric", "nlpd"),
+    ("advise", "own.csv", "--target", "y", "--likelihood", "student-t"),
+    ("advise", "own.csv", "--target", "y", "--task", "classification", "--write", "own2.toml"),
     ("verify", "own.toml", "--results", "runs", "--sample", "2", "--seed", "1"),
     ("collect", "runs", "--into", "kept", "--traces"),
     (
@@ -78,7 +77,6 @@ REFUSED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("fetch", "--dry-run", "--cache", "cache"), ("nope",)),
     (("speed", "--method", "t-svgp", "--step", "e_step", "--repeats", "3"), ("--problem", "nope")),
     (("check", "--backend", "numpy", "--full"), ("--backend", "nope")),
-    (("scaling", "--n", "100", "--axis", "M", "--rungs", "3"), ("--method", "nope")),
     (
         ("learn", "--seconds", "1", "--threads", "1", "--library", "svgpbench"),
         ("--problem", "nope"),

@@ -52,21 +52,6 @@ def read_speed(folder: Path) -> object:
 
 
 @cache
-def scaling_record() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((RESULTS / "scaling" / "gaussian-cpu.json").read_text())
-    cells = [{**cell, "rounds": cell["rounds"][:1]} for cell in found["speed"]["cells"]]
-    return found | {"speed": found["speed"] | {"cells": cells, "environment": {}}}
-
-
-def write_scaling(folder: Path, rng: random.Random) -> None:
-    (folder / "scaling.json").write_bytes(json_mutated(scaling_record(), rng))
-
-
-def read_scaling(folder: Path) -> object:
-    return command("scaling", "--load", str(folder / "scaling.json"))
-
-
-@cache
 def lines_of(part: str, library: str) -> list[dict[str, Any]]:
     text = (RESULTS / part / f"{library}.jsonl").read_text("utf-8")
     return [json.loads(line) for line in text.splitlines()]

@@ -16,9 +16,7 @@ from command_files import (
     SURVIVAL,
     lines_reader,
     lines_writer,
-    read_scaling,
     read_speed,
-    write_scaling,
     write_speed,
 )
 from own_files import (
@@ -64,7 +62,6 @@ BESIDE: dict[str, tuple[str, ...]] = {
         *("TimedCell.group", "TimedCell.comparable", "check_agreement", "_mark"),
         *("SpeedReport.ok", "SpeedReport.to_json", "SpeedReport._cell_json", "_finite"),
     ),
-    "scaling records": ("rungs", "run_scaling", "_run_cell"),
     "learning records": (
         "LearningPlan.limited_to",
         "LearningPlan.evaluation_times",
@@ -153,16 +150,6 @@ def _parsers() -> Iterator[tuple[str, Parser]]:
             (SpeedReport, "from_json"),
             ("svgpbench.benchmarks.timing.report",),
             0.03,
-        ),
-    )
-    yield (
-        "scaling records",
-        Parser(
-            write_scaling,
-            read_scaling,
-            (SpeedReport, "from_json"),
-            ("svgpbench.benchmarks.scaling.measure",),
-            0.02,
         ),
     )
     yield (

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command_files import command, lines_of, read_scaling, read_speed, scaling_record, speed_record
+from command_files import command, lines_of, read_speed, speed_record
 from own_files import paper_files, some_records
 
 from svgpbench.benchmarks.stability.records import read_stability
@@ -136,28 +136,6 @@ def test_names_in_a_speed_record_are_no_markup(tmp_path: Path) -> None:
     record["cells"][0]["method"] = "[/b]"
     (tmp_path / "speed.json").write_text(json.dumps(record))
     assert "[/b]" in str(read_speed(tmp_path))
-
-
-TITLE = next(iter(scaling_record()["shapes"]))
-SCALING = {
-    "a size of 0": set_to(0, "centre", "n"),
-    "a shape under another title": set_to(dict(scaling_record()["centre"]), "shapes", "N=1"),
-    "an axis that there is not": set_to(["Q"], "speed", "settings", "axes"),
-    "a time without its memory": set_to({}, "memory", TITLE),
-    "a cell twice": lambda tree: tree["speed"]["cells"].append(tree["speed"]["cells"][0]),
-    "a time without work": set_to(None, "speed", "cells", 0, "work"),
-    "a rate that is no number": set_to(float("nan"), "shapes", TITLE, "e_rate"),
-    "a rate beyond floats": set_to(float("inf"), "shapes", TITLE, "e_rate"),
-}
-
-
-@pytest.mark.parametrize("what", SCALING)
-def test_a_scaling_record_of_another_form(tmp_path: Path, what: str) -> None:
-    record = copy.deepcopy(scaling_record())
-    SCALING[what](record)
-    (tmp_path / "scaling.json").write_text(json.dumps(record))
-    with pytest.raises(UserError, match="is no record of `svgpbench scaling --out`"):
-        read_scaling(tmp_path)
 
 
 def test_a_record_of_json_that_is_deep(tmp_path: Path) -> None:

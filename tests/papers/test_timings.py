@@ -128,7 +128,7 @@ def test_a_method_that_lacks_one_of_several_problems_lacks_it_in_the_frame(tmp_p
 
 
 def test_a_claim_about_speed_is_decided_by_its_record(tmp_path: Path) -> None:
-    paper = load_paper("salimbeni2018")
+    paper = PAPER
     of_speed = [x for x in paper.claims if any(paper.artefact(p.artefact).timing for p in x.core)]
     for claim in of_speed:
         (lacks,) = judge(paper, [claim], tmp_path / "elsewhere")

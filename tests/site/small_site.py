@@ -19,7 +19,7 @@ from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.rules import VARIANTS
 
 KEPT = ("adam2021-rates.parquet", "speed/adam2021-fig4.json", "speed/adam2021-fig5.json")
-OTHERS = ("survival", "scaling")
+OTHERS = ("survival",)
 ARTEFACTS = ("fig3", "fig3-ten-folds", "fig4", "fig5")
 RESPONSE = "We ran this with another learning rate."
 PLANTED = '<script>document.title = "planted"</script></script>'

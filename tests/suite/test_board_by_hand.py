@@ -248,6 +248,24 @@ def test_default_rates_and_their_price(board: Board) -> None:
     assert board.default_rates() == {"A": (0.1, 0.01)}
 
 
+def test_how_often_a_chosen_rate_is_an_end_of_the_grid() -> None:
+    """Of q, 1 and 0.1 are ends and 0.3 is not; of θ, 0.1 is one. A problem without a vote has no part."""
+    chosen = {
+        "tie": (0.3, 0.1),
+        "failed": (0.1, 0.03),
+        "missing": (1.0, 0.03),
+        "silent": (0.3, 0.1),
+    }
+    runs = outcomes().runs
+    runs[["e_rate", "m_rate"]] = [chosen[x] for x in runs["problem"]]
+    pairs = [(e, m) for e in (0.1, 0.3, 1.0) for m in (0.01, 0.03, 0.1)]
+    columns = ("problem", "entrant", "stage", "e_rate", "m_rate", "status", "nlpd")
+    trials = [("tie", x, 1, *pair, "ok", 1.0) for x in "ABC" for pair in pairs]
+    second = ("tie", "A", 2, 9.0, 0.03, "ok", 1.0)
+    board = Board(Outcomes(runs, pd.DataFrame([*trials, second], columns=columns)), ["A", "C"])
+    assert board.at_edges()["A"] == pytest.approx(RatePair(2 / 3, 1 / 3))
+
+
 def test_an_interval_over_problems_is_of_bootstrap_means() -> None:
     values = [1.0, 2.0, 4.0]
     drawn = np.random.default_rng(0).integers(3, size=(10_000, 3))

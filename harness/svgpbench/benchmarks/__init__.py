@@ -1,1 +1,1 @@
-"""Benchmarks besides experiments: time per step, scaling, stability of steps, and time to a target."""
+"""Benchmarks besides experiments: time per step, stability of steps, and time to a target."""

@@ -13,7 +13,6 @@ import typer
 from svgpbench import __version__
 from svgpbench.cli.commands import Commands
 from svgpbench.cli.exit_codes import INTERRUPTED, USER_MISTAKE
-from svgpbench.cli.renamed_options import with_new_names
 from svgpbench.errors import RecordsWarning, UserError
 
 app = typer.Typer(
@@ -55,7 +54,7 @@ def exit_code(arguments: Sequence[str] | None = None) -> int:
     An error of the user is printed as one line on stderr. Any other exception is raised.
     """
     command: Any = typer.main.get_command(app)
-    words = with_new_names(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning

@@ -16,13 +16,13 @@ GROUPS = {
     },
     "The board": {
         "leaderboard": "Show which method is best on the problems of the suite.",
+        "advise": "Recommend methods and rates for your data, from the board.",
     },
     "Run and look": {
         "run": "Run an experiment; finished cells are kept.",
         "table": "Print the final numbers of an experiment.",
         "plot": "Draw the figures of an experiment.",
         "compare": "Compare two methods, backends or folders of records.",
-        "choose": "Show which learning rates the records choose.",
     },
     "Papers": {
         "claims": "Grade the claims of papers, with the evidence.",
@@ -31,14 +31,11 @@ GROUPS = {
     },
     "Speed and stability": {
         "speed": "Time training steps, also of GPflow, GPyTorch and GPJax.",
-        "scaling": "Measure how the time of a step grows with each size.",
         "learn": "Time training until it reaches a given accuracy.",
         "survive": "Find the learning rates at which natural gradients fail.",
         "cost": "Count FLOPs, bytes and memory of a method's steps.",
-        "sharded": "Time steps on a table larger than memory.",
     },
     "Data": {
-        "advise": "Recommend a method for your data, from the records.",
         "inducing": "Say how many inducing points are enough for your data.",
         "fetch": "Download data sets and verify their checksums.",
         "data": "Show, audit, split, make and export data sets.",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from svgpbench.atomic import refuse_unwritable
-from svgpbench.cli.clusters import ClusterOptions, cluster_executor
+from svgpbench.cli.clusters import check_dask, cluster_executor
 from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
 from svgpbench.cli.options import RESULTS, AsJson, DaskAddress, Jobs, RecordsFolder
 from svgpbench.cli.printing import print_json, show, tell
@@ -190,7 +190,12 @@ def _added(
 
     shipped = Outcomes.read()
     entrant = added_entrant(suite, text)
-    problems = [x for x in problems if suite.takes_part(entrant, x)]
+    on_board = set(shipped.runs["problem"])
+    problems = [x for x in problems if x.title in on_board and suite.takes_part(entrant, x)]
+    if not problems:
+        raise UserError(
+            f"the board has none of these problems yet (it has: {', '.join(sorted(on_board))})"
+        )
     tell(f"checking {entrant.name} on {suite.protocol.backend}")
     report = quick_check([suite.protocol.backend], methods=[entrant.name], on_progress=tell)
     if not report.ok:
@@ -225,12 +230,11 @@ def _run(
     from svgpbench.runs.events import Noticed
     from svgpbench.suite.protocol import FolderLook, run_protocol
 
-    options = ClusterOptions(dask, slurm=False, pbs=False, cluster=())
-    options.check(jobs)
+    check_dask(dask, jobs)
     look = FolderLook(results)
     with (
         reporter() as on_event,
-        cluster_executor(options, None, None, lambda line: on_event(Noticed(line))) as executor,
+        cluster_executor(dask, None, None, lambda line: on_event(Noticed(line))) as executor,
     ):
 
         def execute(tasks: list[Task]) -> bool:

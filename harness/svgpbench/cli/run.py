@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from svgpbench.atomic import refuse_unwritable
-from svgpbench.cli.clusters import ClusterOptions, cluster_executor, print_job_script
+from svgpbench.cli.clusters import check_dask, cluster_executor
 from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
 from svgpbench.cli.options import (
     RESULTS,
@@ -80,19 +80,6 @@ def run_command(
         float, typer.Option("--checkpoint", metavar="S", help="Seconds between checkpoints.")
     ] = EVERY_S,
     dask: DaskAddress = None,
-    slurm: Annotated[bool, typer.Option("--slurm", help="Compute in Slurm jobs.")] = False,
-    pbs: Annotated[bool, typer.Option("--pbs", help="Compute in PBS jobs.")] = False,
-    cluster: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--cluster",
-            metavar="KEY=VALUE",
-            help="Resource that a job requests; repeat for several.",
-        ),
-    ] = None,
-    job_script: Annotated[
-        bool, typer.Option("--job-script", help="Print the job script and submit nothing.")
-    ] = False,
     results: ResultsFolder = RESULTS,
     force: Annotated[bool, typer.Option("--force", help="Run finished cells again.")] = False,
     as_json: AsJson = False,
@@ -103,10 +90,7 @@ def run_command(
     from svgpbench.runs.pool import run_cells
     from svgpbench.runs.shards import CellShard
 
-    cluster_options = ClusterOptions(dask, slurm, pbs, cluster or ())
-    cluster_options.check(jobs)
-    if job_script:
-        return print_job_script(cluster_options)
+    check_dask(dask, jobs)
     part = None if shard is None else CellShard.parse(shard)
     selection = Selection(
         backends=backend or (),
@@ -132,7 +116,7 @@ def run_command(
     with (
         reporter() as on_event,
         cluster_executor(
-            cluster_options, timeout, memory_bytes, lambda line: on_event(Noticed(line))
+            dask, timeout, memory_bytes, lambda line: on_event(Noticed(line))
         ) as executor,
     ):
         summary = run_cells(

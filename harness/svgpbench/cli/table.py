@@ -61,6 +61,7 @@ def table_command(
         raise UserError("--json, --csv and --markdown exclude each other; give one")
     from svgpbench.experiments.leaks import audits_of, leak_notes, target_notes
     from svgpbench.output.figure_and_table_types import TableKind, entries_of, kind_of
+    from svgpbench.results.tuned_methods import why_not_chosen
 
     declared = load_experiment(experiment)
     default = TableEntry(name="finals")
@@ -78,7 +79,8 @@ def table_command(
             find_metric(name)
         entries = [entry.model_copy(update={"metrics": metric}) for entry in entries]
     kinds: list[TableKind] = [kind_of(TABLES, entry, declared) for entry in entries]
-    collected = collected_records(declared, preset, records_folder(results), backend)
+    folder = records_folder(results)
+    collected = collected_records(declared, preset, folder, backend)
     titles = tuple(dict.fromkeys(record.config.backend.title for record in collected.records))
     form = "json" if as_json else "csv" if as_csv else "markdown" * as_markdown
     for index, table_kind in enumerate(kinds):
@@ -88,7 +90,8 @@ def table_command(
         _print_table(built, form)
     if not form:
         audits = list(audits_of(record.config for record in collected.records))
-        say(*leak_notes(audits), *target_notes(audits))
+        chosen = why_not_chosen(folder, declared, preset)
+        say(*leak_notes(audits), *target_notes(audits), *([chosen] if chosen else []))
 
 
 def _print_table(table: BuiltTable, form: str) -> None:

@@ -1,1 +1,1 @@
-"""Comparison of methods in one or two folders of records, and advice for the data of a user."""
+"""Comparison of methods in one or two folders of records."""

@@ -54,8 +54,6 @@ DataEntry = Annotated[
 Seeds = Annotated[tuple[NonNegativeInt, ...], Some]
 BackendNames = Annotated[tuple[str, ...], Some]
 """Backends as `name` or `name:mode`."""
-Rates = Literal["searched", "none needed", "as printed"]
-"""Origin of the learning rates of an experiment; `svgpbench advise` uses it."""
 
 
 class SplitPlan(Strict):
@@ -146,17 +144,11 @@ class TableEntry(ArtefactEntry):
 
 
 class Experiment(Strict):
-    """An experiment: problems × methods × backends × folds × seeds, with their common values.
-
-    `rates` is not part of a cell. "searched" requires that every method with a rate runs at several rates
-    or that a preset has `chosen_from`. "none needed" requires that L-BFGS or exact steps train all methods.
-    A file that breaks this is refused. "as printed" is not checked.
-    """
+    """An experiment: problems × methods × backends × folds × seeds, with their common values."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     title: str = ""
     source: str = ""
-    rates: Rates = "as printed"
     backends: BackendNames
     dtype: Literal["float64", "float32"] = "float64"
     device: Literal["cpu", "cuda"] = "cpu"
@@ -237,59 +229,6 @@ class Experiment(Strict):
                             f"{where} has {times[row]} methods of row {row!r}; give it one"
                         )
         return self
-
-    @model_validator(mode="after")
-    def _rates_are_as_marked(self) -> Experiment:
-        if self.rates == "as printed":
-            return self
-        has_chosen = any(preset.chosen_from is not None for preset in self.presets.values())
-        for entry in self.methods:
-            free = all(self._needs_no_rate(problem, entry) for problem in self.problems)
-            if free or (self.rates == "searched" and (has_chosen or self._is_searched(entry))):
-                continue
-            why = "has one rate" if self.rates == "searched" else "is trained with a rate"
-            raise ValueError(f"rates = {self.rates!r}: method {entry.title!r} {why}")
-        return self
-
-    def _training(self, key: str, *layers: Problem | MethodEntry) -> Any:
-        """Return a value of `[training]` from the last layer that sets it."""
-        parts = [self.training, *(layer.training for layer in layers)]
-        named = [part for part in parts if key in part.model_fields_set]
-        return getattr((named or parts)[-1], key)
-
-    def _needs_no_rate(self, problem: Problem, entry: MethodEntry) -> bool:
-        """Return True if L-BFGS trains the method, or exact steps do at fixed hyperparameters.
-
-        A step is exact if its rate is 1 and the likelihood is Gaussian.
-        """
-        if self._training("kind", problem, entry) == "online":
-            return False
-        if self._training("optimiser", problem, entry) == "l-bfgs":
-            return True
-        exact = self._training("e_rate", problem, entry) == 1.0
-        gaussian = problem.likelihood.name == "gaussian"
-        adam = entry.options.get("optimiser") == "adam"
-        return exact and gaussian and not adam and not self._training("learn", problem, entry)
-
-    def _is_searched(self, entry: MethodEntry) -> bool:
-        """Return True if a method runs at several rates on every problem.
-
-        The rates are those of its own online trial, or of several entries of the same method and options.
-        """
-
-        def rates(method: MethodEntry, problem: Problem) -> tuple[Any, ...]:
-            names = ("e_rate", "m_rate", "online")
-            return tuple(self._training(name, problem, method) for name in names)
-
-        variants = [x for x in self.methods if x.name == entry.name and x.options == entry.options]
-        return all(
-            (
-                self._training("kind", problem, entry) == "online"
-                and len(self._training("online", problem, entry).rates) > 1
-            )
-            or len({repr(rates(x, problem)) for x in variants}) > 1
-            for problem in self.problems
-        )
 
 
 def _check_names(where: str, kind: str, names: Iterable[str] | None, valid: Iterable[str]) -> None:

@@ -84,7 +84,8 @@ def why_not_chosen(results: Path, experiment: Experiment, preset: str | None) ->
 
     Empty also if the preset has no `chosen_from`. Only the first row that differs is named.
     """
-    if preset is None or not experiment.presets[preset].chosen_from:
+    source = experiment.presets[preset].chosen_from if preset is not None else None
+    if source is None:
         return ""
     try:
         row_choices = choices(results, experiment)
@@ -93,4 +94,5 @@ def why_not_chosen(results: Path, experiment: Experiment, preset: str | None) ->
     wrong = [choice for choice in row_choices if choice.named != choice.best]
     if not wrong:
         return ""
-    return f"{wrong[0].named!r} is not what records choose (svgpbench choose {experiment.name})"
+    first = wrong[0]
+    return f"{first.named!r} is not what records choose: {first.best!r} has the best ELBO of preset {source}"

@@ -19,7 +19,7 @@ from svgpbench.results.store import experiments, records_in
 from svgpbench.site.pages import Link
 
 FOLDER = "downloads"
-RECORDS_OF_TIMES = ("speed", "scaling", "learning", "survival", "sharded")
+RECORDS_OF_TIMES = ("speed", "learning", "survival")
 """Subfolders of the results with JSON records of timing commands."""
 
 

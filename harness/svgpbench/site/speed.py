@@ -1,4 +1,4 @@
-"""Sections of the page of speed: step times, growth with size, training to quality, survival."""
+"""Sections of the page of speed: step times, training to quality, survival."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from svgpbench.benchmarks.scaling.figure import draw_scaling
-from svgpbench.benchmarks.scaling.measure import ScalingReport
-from svgpbench.benchmarks.scaling.tables import exponent_table
 from svgpbench.benchmarks.stability.map import draw_map, tables
 from svgpbench.benchmarks.stability.plan import read_plan
 from svgpbench.benchmarks.stability.records import read_stability
@@ -65,7 +62,6 @@ def speed_sections(results: Path, site: Path) -> tuple[list[Section], list[str]]
     left_out: list[str] = []
     makers: list[Callable[[], Section | None]] = [
         *(partial(_times, path, site) for path in sorted((results / "speed").glob("*.json"))),
-        *(partial(_growth, path, site) for path in sorted((results / "scaling").glob("*.json"))),
         *(
             partial(_training_to_quality, results / "learning", site, problem)
             for problem in learning_plan.read_plan().problems
@@ -113,16 +109,6 @@ def _dual_over_mean(folder: Path, site: Path) -> Section | None:
     notes = tuple(notes_of(rows, *DUAL_OVER_MEAN))
     links = _links("speed", *(folder / f"{x}.json" for x in dict.fromkeys(r.record for r in rows)))
     return Section("t-svgp-over-q-svgp", shown, notes, picture, caption, links)
-
-
-def _growth(path: Path, site: Path) -> Section:
-    report = read_report(path, "scaling", ScalingReport.from_json)
-    picture = f"{PICTURES}/scaling-{slug(path.stem)}.png"
-    caption = draw_scaling(report, site / picture)
-    title = f"growth-{path.stem}"
-    notes = tuple(report.speed.notes())
-    links = _links("scaling", path)
-    return Section(title, (exponent_table(report),), notes, picture, caption, links)
 
 
 def _training_to_quality(folder: Path, site: Path, problem: str) -> Section | None:

@@ -16,6 +16,7 @@ import pandas as pd
 from scipy.stats import beta, t
 
 from svgpbench.suite.outcomes import Outcomes
+from svgpbench.suite.schema import RatePair
 
 Floats = npt.NDArray[np.float64]
 LEAST_GAIN: Final = 0.01
@@ -272,6 +273,25 @@ class Board:
     def default_rates(self) -> dict[str, tuple[float, float]]:
         """Return each entrant's pair of rates with the largest mean share over the problems."""
         return {entrant: best_column(table) for entrant, table in self.trial_shares().items()}
+
+    def at_edges(self) -> dict[str, RatePair]:
+        """Return the shares of problems where the chosen rate of q, and of θ, is an end of the grid.
+
+        At such a problem another grid might have given the entrant a better run.
+        """
+        searched = self.trials[self.trials["stage"] == 1]
+        runs = self._voting[self._voting["e_rate"].notna()]
+        shares: dict[str, RatePair] = {}
+        for entrant in self.entrants:
+            grid = searched[searched["entrant"] == entrant]
+            chosen = runs[runs["entrant"] == entrant].groupby("problem").first()
+            shares[entrant] = RatePair(
+                *(
+                    float(chosen[rate].isin([grid[rate].min(), grid[rate].max()]).mean())
+                    for rate in ("e_rate", "m_rate")
+                )
+            )
+        return shares
 
     def trial_shares(self) -> dict[str, pd.DataFrame]:
         """Return the shares of the possible gain of first-round trials, [problem × pair] by entrant.

@@ -122,14 +122,15 @@ def groups_table(suite: Suite, outcomes: Outcomes, candidates: Sequence[str]) ->
 
 
 def rates_table(board: Board) -> Table:
-    """Return default rates, what they give away, and how often trials and runs failed."""
-    prices, rates = board.default_prices(), board.default_rates()
+    """Return default rates, what they give away, edges of grids, and how often trials and runs failed."""
+    prices, rates, edges = board.default_prices(), board.default_rates(), board.at_edges()
     rows = [
         (
             row.entrant,
             RatePair(*rates[row.entrant]).title,
             row.default_price,
             float(prices[row.entrant].max()),
+            *edges[row.entrant],
             row.failed_trials,
             row.failed_runs,
         )
@@ -141,6 +142,8 @@ def rates_table(board: Board) -> Table:
         Column("default rates of q, θ", numeric=True),
         number("gives away, median", _percent, "%"),
         number("worst problem", _percent, "%"),
+        number("chosen at an edge of the grid: q", _percent, "% of problems"),
+        number("θ", _percent, "% of problems"),
         number("failed trials", _percent, "%"),
         number("failed runs", _percent, "%"),
     )

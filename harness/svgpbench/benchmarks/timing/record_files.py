@@ -1,4 +1,4 @@
-"""Files of speed and scaling reports, as `--out` writes them."""
+"""Files of speed reports, as `--out` writes them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,203 @@
+"""Advice from the board: entrants, rates and seconds for data such as the user's."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from svgpbench.config import DataConfig, LikelihoodConfig
+from svgpbench.suite.board import Board, best_column
+from svgpbench.suite.cells import read_iterations
+from svgpbench.suite.outcomes import Outcomes
+from svgpbench.suite.schema import Entrant, RatePair, SizeClass, Suite, SuiteProblem
+
+FEWEST: Final = 5
+"""Fewest problems of a group that an answer rests on, if a larger group has more."""
+RECOMMENDED: Final = 3
+
+
+class Group(NamedTuple):
+    """Problems of the suite that an answer rests on."""
+
+    name: str  # such as "gaussian, as many rows"
+    problems: tuple[SuiteProblem, ...]
+
+
+class Recommendation(NamedTuple):
+    """An entrant with rates for the user's data."""
+
+    entrant: str
+    won: float  # share of the group's problems on which no entrant has a better rank
+    share: float  # mean share of the possible gain at the end
+    rates: RatePair  # the pair with the largest mean share in the group's trials
+    seconds: (
+        float  # median time to 90 % of the possible gain; infinite if most runs do not reach it
+    )
+    whole_run: float  # median seconds of a whole run
+
+
+class Advice(NamedTuple):
+    """Answer for a table."""
+
+    likelihood: str
+    rows: int
+    inputs: int
+    inducing: int
+    group: Group
+    recommended: tuple[Recommendation, ...]
+    costs: pd.DataFrame  # see `held_out_costs`
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer for JSON."""
+        return {
+            **{key: getattr(self, key) for key in ("likelihood", "rows", "inputs", "inducing")},
+            "group": self.group.name,
+            "problems": [problem.title for problem in self.group.problems],
+            "recommended": [x._asdict() | {"rates": x.rates._asdict()} for x in self.recommended],
+            "held_out": self.costs.to_dict("records"),
+        }
+
+
+def advise(suite: Suite, outcomes: Outcomes, likelihood: str, rows: int, inputs: int) -> Advice:
+    """Return the entrants of least average rank in the group of the suite that a table falls into."""
+    size = next((x for x in suite.sizes if rows < x.rows_below), suite.sizes[-1])
+    group = group_of(suite, outcomes, likelihood, size)
+    recommended = recommend(suite, outcomes, group)
+    costs = held_out_costs(suite, outcomes)
+    return Advice(likelihood, rows, inputs, size.inducing, group, recommended, costs)
+
+
+def group_of(suite: Suite, outcomes: Outcomes, likelihood: str, size: SizeClass) -> Group:
+    """Return the problems with this likelihood and size; with too few, those of the likelihood, or all."""
+    ran = set(outcomes.runs["problem"])
+    problems = tuple(problem for problem in suite.problems if problem.title in ran)
+    same = tuple(x for x in problems if x.likelihood.name == likelihood)
+    near = tuple(x for x in same if suite.size_of(x) == size)
+    if len(near) >= FEWEST:
+        return Group(f"{likelihood}, as many rows", near)
+    if len(same) >= FEWEST:
+        return Group(f"{likelihood}; only {len(near)} with as many rows", same)
+    return Group(f"all likelihoods; only {len(same)} with {likelihood}", problems)
+
+
+def _board(suite: Suite, outcomes: Outcomes, group: Group) -> Board:
+    """Return the board of a group; references are no candidates."""
+    candidates = [x.label for x in suite.entrants if not x.reference]
+    return Board(outcomes, candidates, [problem.title for problem in group.problems])
+
+
+def recommend(suite: Suite, outcomes: Outcomes, group: Group) -> tuple[Recommendation, ...]:
+    """Return the best candidates of a group, that of least average rank first."""
+    board = _board(suite, outcomes, group)
+    ranks, shares, trials = board.ranks(), board.shares(), board.trial_shares()
+    iterations = read_iterations()
+    answers = []
+    for entrant in ranks.mean().sort_values(kind="stable").index[:RECOMMENDED]:
+        runs = board.runs[board.runs["entrant"] == entrant]
+        spent = [
+            iterations[str(problem), entrant] * ms / 1e3
+            for problem, ms in runs.groupby("problem")["ms"].first().items()
+        ]
+        answers.append(
+            Recommendation(
+                entrant=entrant,
+                won=float((ranks[entrant] == ranks.min(axis="columns")).mean()),
+                share=float(shares[entrant].mean()),
+                rates=RatePair(*best_column(trials[entrant])),
+                seconds=float(np.median(runs["seconds_90"].fillna(np.inf).to_numpy())),
+                whole_run=float(np.median(spent)),
+            )
+        )
+    return tuple(answers)
+
+
+def held_out_costs(suite: Suite, outcomes: Outcomes) -> pd.DataFrame:
+    """Return what following the advice would have cost on each problem, had it not been in the suite.
+
+    Columns are `problem`, `advised`, the first recommendation without the problem, `best`, the best entrant
+    there, and `cost`, the share of the possible gain of the best less that of the advised entrant, each at
+    the rates that its own search chose.
+    """
+    every = Group("all", suite.problems)
+    shares = _board(suite, outcomes, every).shares()
+    rows = []
+    for problem in suite.problems:
+        if problem.title not in shares.index:
+            continue
+        others = Outcomes(*(x[x["problem"] != problem.title] for x in outcomes))
+        if others.runs.empty:
+            continue
+        group = group_of(suite, others, problem.likelihood.name, suite.size_of(problem))
+        advised = str(_board(suite, others, group).ranks().mean().idxmin())
+        row: dict[str, float] = shares.loc[problem.title].dropna().to_dict()
+        best = max(row, key=row.__getitem__)
+        rows.append((problem.title, advised, best, row[best] - row[advised]))
+    return pd.DataFrame(rows, columns=["problem", "advised", "best", "cost"])
+
+
+def experiment_file(
+    suite: Suite, advice: Advice, data: DataConfig, entrants: Sequence[Entrant]
+) -> str:
+    """Return the text of an experiment file that runs the recommended entrants on the user's data."""
+    p, by_label = suite.protocol, {x.label: x for x in entrants}
+    iterations = read_iterations()
+    titles = [problem.title for problem in advice.group.problems]
+    full_batch = advice.rows < p.full_batch_below
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", f"advised-{data.name}")
+    same = (x.likelihood for x in suite.problems if x.likelihood.name == advice.likelihood)
+    likelihood = next(same, LikelihoodConfig(name=advice.likelihood))
+    evaluation = {
+        "count": p.evaluations,
+        "train_rows": p.evaluated_rows,
+        "test_rows": p.tested_rows,
+    }
+    lines = [
+        f"# {advice.group.name}: {len(titles)} problems of suite {suite.version}",
+        f"name = {json.dumps(name)}",
+        f"backends = [{json.dumps(p.backend)}]",
+        f"jitter = {p.jitter:g}",
+        f"kernel = {_table(p.kernel.model_dump(exclude_unset=True))}",
+        f"inducing = {{ count = {advice.inducing} }}",
+        f'split = {{ kind = "k-fold", folds = {p.folds} }}',
+        "",
+        "[training]",
+        'steps = "full"',
+        "m_steps = 1",
+        *([] if full_batch else [f"batch_size = {p.batch_size}"]),
+        f"cool_down = {p.cool_down}",
+        f"evaluation = {_table(evaluation)}",
+        "",
+        "[[problems]]",
+        f"data = [{_table(data.model_dump(exclude_unset=True, exclude_none=True))}]",
+        f"likelihood = {_table(likelihood.model_dump(exclude_unset=True, exclude_none=True))}",
+    ]
+    for x in advice.recommended:
+        entrant = by_label[x.entrant]
+        counts = [
+            iterations[title, x.entrant] for title in titles if (title, x.entrant) in iterations
+        ]
+        training: dict[str, Any] = {
+            "em_iterations": int(np.median(counts)),
+            "e_rate": x.rates.e,
+            "m_rate": x.rates.m,
+        }
+        if entrant.joint:
+            training["joint"] = True
+        lines += ["", "[[methods]]", f"label = {json.dumps(x.entrant)}"]
+        lines += [f"name = {json.dumps(entrant.name)}", f"training = {_table(training)}"]
+        if entrant.options:
+            lines.append(f"options = {_table(entrant.options)}")
+        if entrant.bases:
+            beta, gamma = entrant.bases[advice.inducing]
+            lines.append(f"inducing = {{ count = {beta}, gamma = {gamma} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _table(values: dict[str, Any]) -> str:
+    """Return an inline table of TOML. JSON has the same texts, numbers, lists and truth values."""
+    return f"{{ {', '.join(f'{key} = {json.dumps(value)}' for key, value in values.items())} }}"

@@ -1,0 +1,138 @@
+"""Advice from the board: which problems it rests on, what it recommends, and what following it costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from svgpbench.config import DataConfig
+from svgpbench.experiments import load_experiment, resolve
+from svgpbench.suite.advice import advise, experiment_file, group_of, held_out_costs, recommend
+from svgpbench.suite.cells import cell_of, read_iterations
+from svgpbench.suite.outcomes import Outcomes
+from svgpbench.suite.schema import RatePair, load_suite
+
+SUITE = load_suite()
+BY_TITLE = {problem.title: problem for problem in SUITE.problems}
+SMALL, MIDDLE, LARGE = SUITE.sizes
+DUAL, ADAM, SGPR = "t-SVGP", "q-SVGP Adam", "SGPR"
+LABELS = ["pima", "banana:full", "chess-krvkp", "bank", "twonorm"]
+
+
+def run(problem: str, entrant: str, nlpd: float, **more: Any) -> dict[str, Any]:
+    """Return a run's row; the constant prediction has an NLPD of 2, and the best known one of 1."""
+    row = {"problem": problem, "entrant": entrant, "fold": 0, "status": "ok", "nlpd": nlpd}
+    return row | {"constant_nlpd": 2.0, "best_nlpd": 1.0, "ms": 2.0, "seconds_90": 1.0} | more
+
+
+def trial(problem: str, entrant: str, e: float, m: float, nlpd: float) -> dict[str, Any]:
+    row = {"problem": problem, "entrant": entrant, "stage": 1, "status": "ok"}
+    return row | {"e_rate": e, "m_rate": m, "nlpd": nlpd}
+
+
+def table(scores: dict[str, tuple[float, float]]) -> Outcomes:
+    """Return outcomes of the dual and the Adam entrant, with a trial each, by problem."""
+    pairs = [
+        (p, x, v) for p, both in scores.items() for x, v in zip((DUAL, ADAM), both, strict=True)
+    ]
+    trials = [trial(p, x, 0.3, 0.03, v) for p, x, v in pairs]
+    return Outcomes(pd.DataFrame([run(*x) for x in pairs]), pd.DataFrame(trials))
+
+
+def test_an_answer_rests_on_problems_of_the_likelihood_and_size_if_they_are_five() -> None:
+    outcomes = table(dict.fromkeys([*LABELS, "airfoil", "kin8nm"], (1.0, 1.5)))
+    sizes = {SUITE.size_of(BY_TITLE[x]) for x in LABELS}
+    assert len(sizes) > 1  # or the next line would say nothing
+    group = group_of(SUITE, outcomes, "bernoulli-probit", SMALL)
+    assert [x.title for x in group.problems] == LABELS
+    assert group.name == "bernoulli-probit; only 1 with as many rows"
+    whole = group_of(SUITE, outcomes, "gaussian", SMALL)
+    assert [x.title for x in whole.problems] == ["airfoil", "kin8nm", *LABELS]
+    assert whole.name == "all likelihoods; only 2 with gaussian"
+    large = [x.title for x in SUITE.problems if x.likelihood.name == "gaussian"]
+    of_size = [x for x in large if SUITE.size_of(BY_TITLE[x]) == LARGE]
+    assert len(of_size) >= 5
+    group = group_of(SUITE, table(dict.fromkeys(large, (1.0, 1.5))), "gaussian", LARGE)
+    assert [x.title for x in group.problems] == of_size
+    assert group.name == "gaussian, as many rows"
+
+
+def test_a_recommendation_has_its_wins_gain_rates_and_seconds() -> None:
+    iterations = read_iterations()
+    runs = [
+        *(run("airfoil", DUAL, 1.0, seconds_90=3.0), run("airfoil", ADAM, 1.5, seconds_90=9.0)),
+        *(
+            run("kin8nm", DUAL, 1.25, seconds_90=4.0),
+            run("kin8nm", ADAM, 1.125, seconds_90=float("nan")),
+        ),
+        *(run("boston:no-rad", DUAL, 1.0), run("boston:no-rad", ADAM, 1.0)),
+        *(run("airfoil", SGPR, 0.5), run("kin8nm", SGPR, 0.5), run("boston:no-rad", SGPR, 0.5)),
+    ]
+    trials = [
+        *(trial("airfoil", DUAL, 0.3, 0.1, 1.0), trial("airfoil", DUAL, 1.0, 0.03, 1.125)),
+        *(trial("kin8nm", DUAL, 0.3, 0.1, 1.875), trial("kin8nm", DUAL, 1.0, 0.03, 1.25)),
+        *(trial("airfoil", ADAM, 0.1, 0.01, 1.5), trial("kin8nm", ADAM, 0.1, 0.01, 1.5)),
+    ]
+    outcomes = Outcomes(pd.DataFrame(runs), pd.DataFrame(trials))
+    group = group_of(SUITE, outcomes, "gaussian", SMALL)
+    first, second = recommend(SUITE, outcomes, group)
+    assert (first.entrant, second.entrant) == (DUAL, ADAM)
+    # ranks 1, 2, 1.5 and 2, 1, 1.5: of equal averages, the first of the suite
+    assert (first.won, second.won) == pytest.approx((2 / 3, 2 / 3))
+    assert (first.share, second.share) == pytest.approx((2.75 / 3, (0.5 + 0.875 + 1) / 3))
+    assert (first.rates, second.rates) == (RatePair(1.0, 0.03), RatePair(0.1, 0.01))
+    assert (first.seconds, second.seconds) == (3.0, 9.0)
+    whole = sorted(iterations[x, DUAL] * 2e-3 for x in ("airfoil", "kin8nm", "boston:no-rad"))
+    assert first.whole_run == pytest.approx(whole[1])
+
+
+def test_the_cost_of_the_advice_is_that_of_what_the_other_problems_recommend() -> None:
+    scores = {"airfoil": (1.0, 1.25), "kin8nm": (1.0, 1.5), "pima": (1.75, 1.0), "bank": (1.0, 1.0)}
+    costs = held_out_costs(SUITE, table(scores)).set_index("problem")
+    # without pima, t-SVGP is best on two of three; without airfoil, ranks are 1, 2, 1.5 and 2, 1, 1.5
+    assert costs["advised"].to_dict() == dict.fromkeys(scores, DUAL)
+    assert costs["cost"].to_dict() == {"airfoil": 0.0, "kin8nm": 0.0, "pima": 0.75, "bank": 0.0}
+    assert costs.loc["pima", "best"] == ADAM
+    alone = held_out_costs(SUITE, table({"airfoil": (1.0, 1.5)}))
+    assert alone.empty  # nothing is left to advise from
+
+
+@pytest.mark.parametrize("data", ["airfoil", "banana:full", "waveform-noise"])
+def test_the_written_experiment_runs_the_cells_of_the_suite(data: str, tmp_path: Path) -> None:
+    problem = BY_TITLE[data]
+    name = problem.likelihood.name
+    titles = list(dict.fromkeys([data, "pima", "banana:full", "chess-krvkp"]))
+    outcomes = table(dict.fromkeys(titles, (1.0, 1.5)))
+    bases = next(x.label for x in SUITE.entrants if x.bases)
+    runs = pd.concat([outcomes.runs, pd.DataFrame([run(x, bases, 1.25) for x in titles])])
+    trials = [trial(x, bases, 0.1, 0.03, 1.25) for x in titles]
+    outcomes = Outcomes(runs, pd.concat([outcomes.trials, pd.DataFrame(trials)]))
+    advice = advise(SUITE, outcomes, name, problem.rows, problem.dimensions)
+    assert [x.entrant for x in advice.recommended] == [DUAL, bases, ADAM]
+    path = tmp_path / "my.toml"
+    path.write_text(experiment_file(SUITE, advice, DataConfig(name=data), SUITE.entrants), "utf-8")
+    cells = resolve(load_experiment(str(path)))
+    assert len(cells) == 3 * SUITE.protocol.folds
+    by_label = {x.label: x for x in SUITE.entrants}
+    for cell in cells:
+        entrant = by_label[str(cell.method.label)]
+        rates = next(x.rates for x in advice.recommended if x.entrant == entrant.label)
+        own = cell_of(
+            SUITE, problem, entrant, "run", rates, cell.split.fold, 1.0, read_iterations()
+        )
+        training = own.training.model_copy(update={"em_iterations": cell.training.em_iterations})
+        assert cell.training == training
+        for part in (
+            "data",
+            "split",
+            "kernel",
+            "inducing",
+            "method",
+            "backend",
+            "jitter",
+            "likelihood",
+        ):
+            assert getattr(cell, part) == getattr(own, part), part
