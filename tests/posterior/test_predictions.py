@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from small_fits import QUICK
 
 from svgpbench.api import Posterior, UserError, fit
 from svgpbench.likelihoods import likelihoods
+from svgpbench.posterior import posterior as posterior_module
 
 Floats = npt.NDArray[np.float64]
 GUARDED = QUICK | {"steps": "guarded"}
@@ -183,3 +185,29 @@ def test_what_has_no_quantiles_is_refused() -> None:
     for level in (0.0, 1.0, -0.1, np.nan):
         with pytest.raises(UserError, match="level"):
             posterior.predict(X, quantiles=[0.5, level])
+
+
+@pytest.mark.parametrize(
+    "name", ["t-svgp", "q-svgp", "orth", "decoupled", "diagonal-precision", "t-vgp"]
+)
+def test_what_no_input_changes_is_factorised_once(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    bases = {"count": 4, "gamma": 6} if name in ("orth", "decoupled") else {"count": 6}
+    posterior = fit(X, X[:, 0], method=name, inducing=bases, training=QUICK)
+    rows = rng.normal(size=(5, 2))
+    marginals = [posterior.latent(row[None]) for row in rows]
+    calls: list[str] = []
+    for where, of in (("prior_at", posterior_module), ("factorise", type(posterior.method))):
+        original = getattr(of, where)
+        monkeypatch.setattr(of, where, lambda *a, w=where, o=original: (calls.append(w), o(*a))[1])
+    mean, variance = posterior.latent(rows)
+    assert calls == []
+    np.testing.assert_allclose(mean, np.hstack([x for x, _ in marginals]), rtol=1e-12)
+    np.testing.assert_allclose(variance, np.hstack([x for _, x in marginals]), rtol=1e-10)
+    copy = pickle.loads(pickle.dumps(posterior))  # noqa: S301
+    assert "_factors" in vars(posterior) and "_factors" not in vars(copy)
+    np.testing.assert_array_equal(copy.latent(rows), [mean, variance])
+    assert sorted(set(calls)) == ["factorise", "prior_at"]

@@ -98,24 +98,6 @@ DaskAddress: TypeAlias = Annotated[
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def given_arguments(context: typer.Context, names: Sequence[str] = ()) -> list[str]:
-    """Return the arguments that the user gave, for a command to run next; only those in `names`, if any."""
-    words: list[str] = []
-    for parameter in context.command.params:
-        source = context.get_parameter_source(str(parameter.name))
-        if (
-            source is None
-            or source.name != "COMMANDLINE"
-            or (names and parameter.name not in names)
-        ):
-            continue
-        value = context.params[str(parameter.name)]
-        for one in value if isinstance(value, list | tuple) else [value]:
-            option = [parameter.opts[0]] if parameter.opts[0].startswith("-") else []
-            words += option if one is True else [*option, str(one)]
-    return words
-
-
 def chosen_cells(
     declared: Experiment, preset: str | None, backends: Sequence[str] | None
 ) -> list[CellConfig] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
@@ -21,7 +21,7 @@ from svgpbench.likelihoods import build_likelihood
 from svgpbench.likelihoods.likelihood import Conditional
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.numerics.streams import Stream
-from svgpbench.ops import Ops, Tree
+from svgpbench.ops import Tree
 from svgpbench.plugins import load_backend
 from svgpbench.posterior import display
 from svgpbench.posterior.given import columns, finite, frame_of, vector
@@ -167,13 +167,11 @@ class Posterior:
 
     def _marginals(self, X: npt.ArrayLike | pd.DataFrame) -> tuple[Floats, Floats]:
         """Return mean and variance of g = f less its prior mean, each [P, t]; raises as `latent`."""
-        ops = load_backend("numpy")
-        prior = self._prior(ops)
+        ops, (prior, q) = load_backend("numpy"), self._factors
         with np.errstate(over="ignore", invalid="ignore"):
             parts = []
             for rows in self.standardised_inputs(X):
                 f = factor_at(ops, self.model, self.method, self.theta, prior, rows)
-                q = self.method.factorise(ops, f, self.state)
                 parts.append(self.method.marginals(ops, f, q))
         mu, v = (np.concatenate(chunks, axis=-1) for chunks in zip(*parts, strict=True))
         if not (fits := np.isfinite(mu).all(axis=0) & np.isfinite(v).all(axis=0)).all():
@@ -247,15 +245,24 @@ class Posterior:
                 f"method {self.method.name!r} has no q(u) of one set of inducing inputs: "
                 "its bases are two, or functions"
             )
-        ops = load_backend("numpy")
-        prior = self._prior(ops)
-        q = self.method.factorise(ops, prior, self.state)
+        ops, (prior, q) = load_backend("numpy"), self._factors
         mean, covariance = self.method.posterior(ops, prior, q)
         mean = self.model.conditional(self.theta).of_f(np.asarray(mean))
         return Inducing(np.asarray(self.theta.inducing), mean, np.asarray(covariance))
 
-    def _prior(self, ops: Ops) -> Any:
-        return prior_at(ops, self.model, self.method, self.theta)
+    @cached_property
+    def _factors(self) -> tuple[Any, Any]:
+        """Blocks of the prior and the factorised state.
+
+        They cost O(M³) and are the same at all inputs, so they are computed once and serve every prediction.
+        """
+        ops = load_backend("numpy")
+        prior = prior_at(ops, self.model, self.method, self.theta)
+        return prior, self.method.factorise(ops, prior, self.state)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields alone, so that a pickle has none of the factors."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _bound(
         self, X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayLike | None

@@ -13,7 +13,7 @@ from svgpbench.benchmarks.asv_suite import equivalence
 from svgpbench.benchmarks.asv_suite.axes import VARIABLE, axes, full
 from svgpbench.benchmarks.asv_suite.equivalence import TOLERANCES, reference, why_not_timed
 from svgpbench.benchmarks.timing.cases import STEPS, timed_method
-from svgpbench.benchmarks.timing.memory import main, step_memory
+from svgpbench.benchmarks.timing.memory import step_memory
 from svgpbench.benchmarks.timing.problems import SHAPES
 from svgpbench.errors import UserError
 from svgpbench.plugins import BACKENDS, frameworks, load
@@ -144,15 +144,6 @@ def test_memory_beyond_import_grows_with_the_problem() -> None:
     blocks = 8 * 500 * (2 * 500 + 2 * 1024)  # K(Z, Z), its factor, K(Z, X), W
     assert larger.growth - tiny.growth > blocks
     assert larger.growth < 40 * blocks
-
-
-def test_memory_is_a_line_a_case(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = {"backend": "numpy", "problem": "tiny", "method": "t-svgp", "step": "predict"}
-    main([f"--{name}={value}" for name, value in asked.items()])
-    header, line = capsys.readouterr().out.splitlines()
-    assert header.split()[-2:] == ["beyond,", "MB"]
-    assert line.split()[:4] == list(asked.values())
-    assert 20 < float(line.split()[4]) < 400 and 0 <= float(line.split()[5]) < 100
 
 
 def test_a_reference_of_other_code_is_computed_anew(

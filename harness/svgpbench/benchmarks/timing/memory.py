@@ -1,15 +1,11 @@
 """Peak memory of a step's process beyond the import of its framework.
 
-    python -m svgpbench.benchmarks.timing.memory --problem reg-M500 --step e_step --step m_step
-
 Each case has its own process, set up as a worker. The memory of the import is what the process holds
 after it. The rest belongs to the step: the framework's start, tracing, compiling, and the calls.
 """
 
 from __future__ import annotations
 
-import argparse
-import itertools
 import json
 import os
 import subprocess
@@ -20,11 +16,11 @@ from typing import NamedTuple
 
 import psutil
 
-from svgpbench.benchmarks.timing.cases import STEPS, build_case, usual_methods
+from svgpbench.benchmarks.timing.cases import build_case
 from svgpbench.benchmarks.timing.problems import make_problem, save_problem
 from svgpbench.benchmarks.timing.worker import load_problem
 from svgpbench.errors import UserError
-from svgpbench.plugins import framework_missing, frameworks, load_backend
+from svgpbench.plugins import framework_missing, load_backend
 from svgpbench.runs.parent_process import end_with
 from svgpbench.runs.worker_setup import peak_memory_bytes, pin, worker_environment
 
@@ -93,30 +89,3 @@ def main_of_one() -> None:
     """Measure the case of the command line and print its memory as JSON."""
     end_with(os.getppid())
     print(json.dumps(memory_here(*sys.argv[1:])))
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Print one line per case."""
-    parser = argparse.ArgumentParser(prog="svgpbench.benchmarks.timing.memory")
-    usual = {
-        "backend": [name for name in frameworks() if framework_missing(name) is None],
-        "problem": ["reg-M500", "bern-M500"],
-        "method": list(usual_methods()),
-        "step": list(STEPS),
-    }
-    for name, values in usual.items():
-        parser.add_argument(f"--{name}", action="append", help=f"by default {', '.join(values)}")
-    parser.add_argument("--threads", type=int, default=1)
-    options = vars(parser.parse_args(arguments))
-    axes = [options[name] or values for name, values in usual.items()]
-    print(
-        f"{'backend':18}{'problem':16}{'method':18}{'step':13}{'import, MB':>12}{'beyond, MB':>12}"
-    )
-    for backend, problem, method, step in itertools.product(*axes):
-        memory = step_memory(backend, method, problem, step, options["threads"])
-        numbers = f"{memory.imported / 1e6:12.0f}{memory.growth / 1e6:12.0f}"
-        print(f"{backend:18}{problem:16}{method:18}{step:13}{numbers}", flush=True)
-
-
-if __name__ == "__main__":
-    main()
