@@ -101,13 +101,28 @@ def run(
 def finals(records: Sequence[Record]) -> pd.DataFrame:
     """Return one row per record: configuration of the cell, status and final metrics.
 
-    `unsettled` says how the bound still moved in the last quarter of a run; it is empty if it had settled.
+    Args:
+        records: what `run` returned.
+
+    Returns:
+        A row per record. Metrics have the names of `svgpbench list metrics`, such as `elbo` in nats and
+        `nlpd` in nats per test row; they are NaN for a cell that failed, whose `status` is not `ok`.
+        `unsettled` says how the bound still moved in the last quarter of a run; it is empty if it had
+        settled.
     """
     return final_frame(records).assign(unsettled=[unsettled(record) for record in records])
 
 
 def traces(records: Sequence[Record]) -> pd.DataFrame:
-    """Return one row per evaluated iteration of each record; a failed cell has rows up to its failure."""
+    """Return one row per evaluated iteration of each record.
+
+    Args:
+        records: what `run` returned.
+
+    Returns:
+        The columns that say which cell it is, `iteration`, `seconds` of training until then, and the metrics
+        that were evaluated. A failed cell has rows up to its failure.
+    """
     return trace_frame(records)
 
 
@@ -118,9 +133,16 @@ def table(
     results: str | Path = RUNS,
     name: str | None = None,
 ) -> pd.DataFrame:
-    """Return a table that an experiment declares, with unrounded numbers; the first table if `name` is None.
+    """Return a table that an experiment declares, with unrounded numbers.
 
-    Raises `UserError` if there are no records, or if the records do not fit together.
+    Args:
+        experiment: name of a shipped experiment, or path of a .toml file.
+        preset: cells of which the table is; None means all cells that have records.
+        results: folder of records.
+        name: name of the table; None means the first.
+
+    Raises:
+        UserError: if there are no records, or if the records do not fit together.
     """
     declared = load_experiment(str(experiment))
     default = TableEntry(name="finals")
@@ -133,9 +155,19 @@ def table(
 def check(
     backends: Sequence[str] | None = None, *, full: bool = False, device: str = "cpu"
 ) -> pd.DataFrame:
-    """Check that backends compute the same numbers; return one row per comparison with its worst difference.
+    """Check that backends compute the same numbers.
 
-    A process that died gives a row with `ok` False. Raises `UserError` for a backend that cannot run.
+    Args:
+        backends: names such as `jax` or `torch:compile`; None means all that are installed.
+        full: compare every pair of method and likelihood, which takes minutes, in place of each once.
+        device: cpu or cuda.
+
+    Returns:
+        One row per comparison with its worst difference, the tolerance, and whether it is `ok`. A process
+        that died gives a row with `ok` False.
+
+    Raises:
+        UserError: for a backend that cannot run.
     """
     from svgpbench.checks import run_checks
 
@@ -149,9 +181,15 @@ def check(
 
 
 def claims(*ids: str, paper: str | None = None, results: str | Path = RUNS) -> pd.DataFrame:
-    """Grade papers' claims by records and return one row per claim; all claims if no id is given.
+    """Grade papers' claims by algebra and by records, and return one row per claim.
 
-    Raises `UserError` for an unknown claim or paper.
+    Args:
+        *ids: claims such as `adam2021-16`; none means all.
+        paper: only claims of this paper, such as `adam2021`.
+        results: folder of records. A claim whose records are not there is `not run`.
+
+    Raises:
+        UserError: for an unknown claim or paper.
     """
     papers = [load_paper(name) for name in ([paper] if paper else paper_folders())]
     judged = judged_claims(papers, Path(results), ids)

@@ -144,6 +144,14 @@ class SVGPClassifier(ClassifierMixin, _SVGP):
         classes_: the labels, sorted.
         n_features_in_: number D of inputs.
         feature_names_in_: names of the inputs, if X was a frame whose columns are named by text.
+
+    Examples:
+        >>> import numpy as np
+        >>> from svgpbench.sklearn import SVGPClassifier
+        >>> X = np.linspace(0.0, 1.0, 40)[:, None]
+        >>> model = SVGPClassifier(inducing=10).fit(X, np.where(X[:, 0] < 0.5, "low", "high"))
+        >>> [str(label) for label in model.predict([[0.1], [0.9]])]
+        ['low', 'high']
     """
 
     classes_: npt.NDArray[Any]

@@ -7,8 +7,12 @@ import importlib
 
 import pytest
 
+MODULES = ("fit", "posterior", "kept", "evidence_bounds", "inducing_counts")
 
-@pytest.mark.parametrize("name", ["svgpbench.posterior.fit", "svgpbench.sklearn"])
+
+@pytest.mark.parametrize(
+    "name", ["svgpbench.sklearn", *(f"svgpbench.posterior.{name}" for name in MODULES)]
+)
 def test_examples_of_a_module_run(name: str) -> None:
     failed, run = doctest.testmod(importlib.import_module(name))
     assert (failed, run > 0) == (0, True)

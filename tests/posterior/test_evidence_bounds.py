@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 from small_fits import QUICK, classes, regression
 
 from svgpbench.api import (
@@ -95,8 +95,38 @@ def test_a_table_of_counts_certifies_the_smallest_that_is_enough() -> None:
     assert table["missing"].tolist() == pytest.approx(((best - table["bound"]) / 80).tolist())
     assert table["enough"].tolist() == (table["missing"] <= 0.01).tolist() == [False, True, True]
     assert answer(table).startswith("M = 12 is enough: at the hyperparameters of M = 40 log p(y)")
+    z = (y - y.mean()) / y.std(ddof=0)
+    noise = norm.logpdf(z).sum()  # of a Gaussian with their mean and variance
+    assert table["share"].tolist() == pytest.approx(
+        ((table["bound"] - noise) / (best - noise)).tolist()
+    )
+    first = 4 if table["share"].iloc[0] >= 0.95 else 12
+    assert answer(table).endswith(
+        f"The bound at M = {first} has 95 % of what any number could gain over a noise model."
+    )
     alone = compare_inducing_counts(X, y, [4])
     assert answer(alone).startswith("No M is certified: at the hyperparameters of M = 4 more")
+
+
+def test_the_answer_names_the_first_number_with_most_of_the_gain_or_the_share_of_the_largest() -> (
+    None
+):
+    table = pd.DataFrame({"inducing": [10, 20, 50], "bound": [-3.0, -2.0, -1.0]})
+    table["gain"], table["upper_bound"], table["missing"] = np.nan, 0.0, 0.005
+    table["enough"] = True
+    for shares, words in (
+        ((0.9, 0.95, 0.99), "M = 20 has 95 %"),
+        ((0.949, 0.949, 0.951), "M = 50 has 95 %"),
+        ((0.5, 0.7, 0.914), "M = 50 has 91 %"),
+    ):
+        table["share"] = shares
+        assert f"The bound at {words} of what any number could gain" in answer(table)
+
+
+def test_noise_has_no_share() -> None:
+    rng = np.random.default_rng(5)
+    table = compare_inducing_counts(rng.normal(size=(60, 1)), rng.normal(size=60), [5])
+    assert table["share"].isna().all() and "noise model" not in answer(table)
 
 
 def test_without_gaussian_noise_nothing_is_certified() -> None:
@@ -106,7 +136,7 @@ def test_without_gaussian_noise_nothing_is_certified() -> None:
     )
     assert table["upper_bound"].isna().all()
     assert table["warning"].str.startswith("the bound rose").all()
-    assert table["missing"].iloc[-1] == 0.0
+    assert table["missing"].iloc[-1] == 0.0 and table["share"].isna().all()
     assert "so no number is certified" in answer(table)
     assert answer(table[:1]).startswith("The bound still grows up to M = 2; try more.")
 
@@ -131,6 +161,7 @@ def test_where_no_number_is_certified_the_answer_says_how_many_to_use(
     table = pd.DataFrame({"inducing": [10, 20, 50, 100], "bound": bound})
     table["gain"] = bound.diff() / 100
     table["upper_bound"], table["missing"], table["enough"] = -650.0, 0.49, False
+    table["share"] = np.nan
     said = answer(table)
     assert said.startswith("No M is certified: at the hyperparameters of M = 100 more points could")
     assert said.endswith(words)

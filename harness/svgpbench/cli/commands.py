@@ -38,7 +38,7 @@ GROUPS = {
     "Data": {
         "inducing": "Say how many inducing points are enough for your data.",
         "fetch": "Download data sets and verify their checksums.",
-        "data": "Show, audit, split, make and export data sets.",
+        "data": "Show, audit, split and make data sets.",
     },
     "Records": {
         "verify": "Run records again and compare the numbers.",

@@ -105,19 +105,21 @@ def inducing_command(
             number("upper bound", ".6g"),
             number("missing", ".2g"),
             Column("enough"),
+            number("share", lambda x: f"{100 * x:.0f} %"),
             number("seconds", ".2g"),
             Column("bound at the end"),
         ),
         [
             (
                 *(row.inducing, row.bound, row.gain, row.upper_bound, row.missing),
-                *("yes" if row.enough else "no", row.seconds, row.warning),
+                *("yes" if row.enough else "no", row.share, row.seconds, row.warning),
             )
             for row in table.itertuples()
         ],
         notes=(
             "gain: over the previous M, in nats per row of the data; missing: the most that more points "
-            "could add to the bound, at the hyperparameters of the largest M",
+            "could add to the bound, at the hyperparameters of the largest M; share: of what any number "
+            "could gain over a noise model",
         ),
     )
     audits = [audit_table(config, [])] if config.path else []

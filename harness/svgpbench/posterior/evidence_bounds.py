@@ -57,6 +57,15 @@ def evidence_bounds(
     Raises:
         UserError: for another likelihood, for a method with two bases or the data as its basis, and for rows
             that do not fit the posterior.
+
+    Examples:
+        >>> import numpy as np
+        >>> from svgpbench.api import evidence_bounds, fit
+        >>> X = np.linspace(0.0, 1.0, 40)[:, None]
+        >>> y = np.sin(6.0 * X[:, 0])
+        >>> bounds = evidence_bounds(fit(X, y, inducing=10), X, y)
+        >>> bounds.lower <= bounds.upper
+        True
     """
     model, theta = posterior.model, posterior.theta
     if not isinstance(model.likelihood, GaussianLikelihood):

@@ -33,7 +33,16 @@ from svgpbench.posterior.posterior import Floats, Posterior, TrainingFacts
 def export_posterior(posterior: Posterior, path: str | Path) -> Path:
     """Write a posterior to an .npz file from which `svgpbench.libraries` builds another library's model.
 
-    Raises `UserError` if the posterior has no such form, with the reason, or if the path is not .npz.
+    The file has θ, Z and the whitened q(u) = N(m, LLᵀ) of one set of inducing inputs.
+
+    Args:
+        posterior: what `fit` returned.
+        path: the .npz file.
+
+    Raises:
+        UserError: with the reason, if the posterior has no such form: two bases, a basis of functions, a
+            compound kernel, a bound or a likelihood that other libraries do not have; or if the path is
+            not .npz.
     """
     return save_whitened(whitened(posterior), path)
 
@@ -41,7 +50,11 @@ def export_posterior(posterior: Posterior, path: str | Path) -> Path:
 def import_posterior(path: str | Path) -> Posterior:
     """Return the posterior that `svgpbench.libraries` wrote from another library, as q-SVGP's.
 
-    Raises `UserError` if the file is not an exported posterior, or if its kernel is unknown.
+    Args:
+        path: the .npz file, also one of `export_posterior`.
+
+    Raises:
+        UserError: if the file is not an exported posterior, or if its kernel is unknown.
     """
     exchanged = load_whitened(path)
     likelihood = LikelihoodConfig.model_validate(

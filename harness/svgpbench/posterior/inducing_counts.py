@@ -12,14 +12,19 @@ import numpy.typing as npt
 import pandas as pd
 
 from svgpbench.errors import DataWarning, UnsettledWarning, UserError
+from svgpbench.numerics.gaussian import LOG_2PI
 from svgpbench.posterior.evidence_bounds import evidence_bounds
 from svgpbench.posterior.fit import Named, fit
 from svgpbench.posterior.given import table_of
+from svgpbench.posterior.posterior import Floats
 
 COUNTS: Final = (10, 20, 50, 100, 200)
 
 ENOUGH: Final = 0.01
 """Nats per row that more inducing points may add where their number is enough."""
+
+MOST: Final = 0.95
+"""Share of the gain that any number of points could have, from which on the answer names their number."""
 
 COLLAPSED: Final[Mapping[str, Any]] = {
     "method": "sgpr",
@@ -53,11 +58,22 @@ def compare_inducing_counts(
         One row per M, rising: `inducing`; `bound`; its `gain` over the previous row, in nats per row of the
         data; `upper_bound` on log p(y) at the fit's θ, NaN unless the noise is Gaussian; `missing`, the most
         that more points could add to `bound` at the θ of the largest M, in nats per row of the data;
-        `enough`, whether that is at most 0.01; `seconds`; `warning`, how the bound still moved. Without
-        an upper bound `missing` is the distance to the bound of the largest M, which more points may exceed.
+        `enough`, whether that is at most 0.01; `share` of the gain over a noise model, that is (bound − log
+        density of the targets under a Gaussian of their mean and variance) / (upper bound of the largest M −
+        the same), NaN without an upper bound or a gain; `seconds`; `warning`, how the bound still moved.
+        Without an upper bound `missing` is the distance to the bound of the largest M, which more points may
+        exceed.
 
     Raises:
         UserError: as `fit`, and if no count is left.
+
+    Examples:
+        >>> import numpy as np
+        >>> from svgpbench.api import compare_inducing_counts
+        >>> X = np.linspace(0.0, 1.0, 40)[:, None]
+        >>> table = compare_inducing_counts(X, np.sin(20.0 * X[:, 0]), [3, 15])
+        >>> [int(count) for count in table["inducing"]], bool(table["gain"].iloc[1] > 0.1)
+        ([3, 15], True)
     """
     n = len(table_of(X))
     tried = sorted({count for count in counts if count <= n})
@@ -90,11 +106,38 @@ def compare_inducing_counts(
     table.insert(2, "gain", table["bound"].diff() / n)
     table.insert(4, "missing", missing)
     table.insert(5, "enough", missing <= ENOUGH)
+    share = np.full(len(table), np.nan)
+    if gaussian:
+        noise = _noise_model(posterior.standardised_targets(y, n))
+        if best - noise > ENOUGH * n:
+            share = ((table["bound"] - noise) / (best - noise)).to_numpy()
+    table.insert(6, "share", share)
     return table
 
 
+def _noise_model(targets: Floats) -> float:
+    """Return the log density of targets [n] under a Gaussian with their mean and variance."""
+    with np.errstate(divide="ignore"):  # a constant target has an infinite density
+        return float(-0.5 * len(targets) * (LOG_2PI + np.log(np.var(targets)) + 1.0))
+
+
 def answer(table: pd.DataFrame) -> str:
-    """Return in one sentence how many points are enough, by a table of `compare_inducing_counts`."""
+    """Return how many points are enough, and how many have 95 % of the gain that any number could have.
+
+    The table is that of `compare_inducing_counts`.
+    """
+    largest, reached = table.iloc[-1], table[table["share"] >= MOST]
+    if np.isnan(largest["share"]):
+        return _enough(table)
+    if reached.empty:
+        share = f"The bound at M = {largest['inducing']} has {100 * largest['share']:.0f} %"
+    else:
+        share = f"The bound at M = {reached['inducing'].iloc[0]} has {100 * MOST:.0f} %"
+    return f"{_enough(table)} {share} of what any number could gain over a noise model."
+
+
+def _enough(table: pd.DataFrame) -> str:
+    """Return in one sentence how many points are enough."""
     largest, needed = table.iloc[-1], table[table["enough"]]
     first = needed.iloc[0] if len(needed) else largest
     M, missing = first["inducing"], f"{first['missing']:.2g} nats per row"

@@ -28,7 +28,30 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def save_posterior(posterior: Posterior, path: str | Path) -> Path:
-    """Write a posterior to an .npz file atomically; raises `UserError` for another suffix."""
+    """Write a posterior to an .npz file, whole or not at all.
+
+    The file has arrays of float64 and one JSON text. `load_posterior` reads it without executing anything.
+
+    Args:
+        posterior: what `fit` returned.
+        path: the file; it is replaced if it is there.
+
+    Returns:
+        The path.
+
+    Raises:
+        UserError: for another suffix than .npz, or if the file cannot be written.
+
+    Examples:
+        >>> import numpy as np, tempfile
+        >>> from svgpbench.api import fit, load_posterior, save_posterior
+        >>> X = np.linspace(0.0, 1.0, 40)[:, None]
+        >>> posterior = fit(X, np.sin(6.0 * X[:, 0]), inducing=10)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     kept = load_posterior(save_posterior(posterior, f"{folder}/sine.npz"))
+        >>> bool((kept.predict(X) == posterior.predict(X)).all(axis=None))
+        True
+    """
     file = npz_path(path)
     text = posterior.facts.model_dump_json().encode()
     leaves = named_leaves(posterior.theta, "theta") + named_leaves(posterior.state, "state")
@@ -41,7 +64,11 @@ def save_posterior(posterior: Posterior, path: str | Path) -> Path:
 def load_posterior(path: str | Path) -> Posterior:
     """Read a posterior from a file that `save_posterior` wrote.
 
-    Raises `UserError` if the file is not a posterior, or if its arrays do not fit its method.
+    Args:
+        path: the .npz file.
+
+    Raises:
+        UserError: if the file is not a posterior, or if its arrays do not fit its method.
     """
     file = Path(path)
     text, arrays = read_numbers(file, FACTS, "posterior")

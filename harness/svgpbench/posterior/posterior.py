@@ -80,7 +80,24 @@ class Inducing(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
-    """A posterior q(f) after a fit, with predictions in the units of its training table."""
+    """A posterior q(f) after a fit, with predictions in the units of its training table.
+
+    NumPy computes the predictions, whatever framework trained it. The first prediction factorises K(Z, Z) and
+    the state, at O(M³); later ones take O(M²) per row.
+
+    Examples:
+        >>> import numpy as np
+        >>> from svgpbench.api import fit
+        >>> X = np.linspace(0.0, 1.0, 40)[:, None]
+        >>> y = np.sin(6.0 * X[:, 0])
+        >>> posterior = fit(X, y, inducing=10)
+        >>> list(posterior.predict(X, quantiles=(0.05, 0.95), std=True))
+        ['mean', 'variance', 'std', '0.05', '0.95']
+        >>> posterior.score(X, y)["rmse"] < 0.05
+        True
+        >>> posterior.inducing()
+        <Inducing Z [10, 1], mean [1, 10], covariance [1, 10, 10]>
+    """
 
     facts: TrainingFacts
     theta: Theta  # constrained, float64
@@ -157,10 +174,16 @@ class Posterior:
         return display.html_summary(self)
 
     def latent(self, X: npt.ArrayLike | pd.DataFrame) -> tuple[Floats, Floats]:
-        """Return mean and variance of the latent functions at inputs X [t, D], each [P, t].
+        """Return mean and variance of the latent functions at inputs X, each [P, t].
 
-        The mean includes the prior mean. Both are in standardised units of y. Raises `UserError` if X does
-        not have the training's inputs, or if a row is too far from the training's rows for float64.
+        The mean includes the prior mean. Both are in standardised units of y.
+
+        Args:
+            X: inputs [t, D]; the columns of a frame are found by name.
+
+        Raises:
+            UserError: if X does not have the training's inputs, or if a row is too far from the training's
+                rows for float64.
         """
         mu, v = self._marginals(X)
         return self.model.conditional(self.theta).of_f(mu), v
@@ -226,9 +249,18 @@ class Posterior:
         return pd.DataFrame({"label": label} | shown, index=rows)
 
     def score(self, X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayLike) -> dict[str, float]:
-        """Return the metrics of predictions at X [t, D] against y [t], by their names in tables.
+        """Return the metrics of predictions at X against y, by their names in tables.
 
-        Raises `UserError` as `latent` does, for a y of another length, and for an unknown label.
+        Args:
+            X: inputs [t, D].
+            y: targets [t], in the units that `fit` was given; labels as it was given them.
+
+        Returns:
+            Such as `nlpd` in nats per row, `rmse` and `crps` in standard deviations of the training targets,
+            and `rmse_original` in the units of y; of labels `error_rate`, `brier` and `ece`.
+
+        Raises:
+            UserError: as `latent`, for a y of another length, and for an unknown label.
         """
         numbers, marginals, conditional = self._bound(X, y)
         predicted = conditional.predicted(load_backend("numpy"), numbers, *marginals)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from svgpbench.papers.reproduction import WrittenArtefact, all_of, plan, start_w
 from svgpbench.results.store import records_in
 from svgpbench.site.artefacts import FOLDER as ARTEFACTS
 from svgpbench.site.artefacts import artefact_entries
-from svgpbench.site.crate import write_crate
 from svgpbench.site.datasets import DataSetFacts, data_facts
 from svgpbench.site.downloads import FOLDER, Downloads
 from svgpbench.site.entries import Entry, by_kind
@@ -140,9 +138,6 @@ class _Building:
         self.writer.write_assets()
         pictures = list(self.site.rglob("*.png"))
         list(self.precomputed.executor.map(keep_picture, pictures, pictures))
-        started = (record.started.date() for record in records)
-        newest = max(started, default=datetime.now(UTC).date())
-        write_crate(self.site, list(self.downloads.files.values()), newest)
         size, downloads = _size(self.site), _size(self.site / FOLDER)
         return Built(self.pages, size, downloads, tuple(self.left_out))
 

@@ -1,4 +1,4 @@
-"""`svgpbench data`: the commands that show, audit, split, make, export and pin data sets."""
+"""`svgpbench data`: the commands that show, audit, split, make and pin data sets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Annotated, TypeAlias
 import typer
 
 from svgpbench.cli.data.audit import audit_command, show_command
-from svgpbench.cli.data.croissant import croissant_command
 from svgpbench.cli.data.make import make_command
 from svgpbench.cli.data.split import split_command
 from svgpbench.cli.exit_codes import FAILED
@@ -20,7 +19,7 @@ from svgpbench_datasets import DataError, DatasetEntry
 
 app = typer.Typer(
     name="data",
-    help="Show, audit, split, make and export data sets.",
+    help="Show, audit, split and make data sets.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -28,7 +27,6 @@ app.command("show")(show_command)
 app.command("audit")(audit_command)
 app.command("split")(split_command)
 app.command("make")(make_command)
-app.command("croissant")(croissant_command)
 
 Names: TypeAlias = Annotated[
     list[str] | None,
