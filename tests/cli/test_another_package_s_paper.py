@@ -55,7 +55,7 @@ def test_its_experiment_is_found_by_name_and_its_claims_by_its_own(
     ("new", "words"),
     [
         (
-            'predicate = "orderin", ',
+            'predicate = "orderin"\n',
             "parts no. 1: unknown predicate 'orderin'; did you mean 'order",
         ),
         ("", "missing key 'predicate' in [[claims]] no. 1: parts no. 1"),
@@ -64,8 +64,8 @@ def test_its_experiment_is_found_by_name_and_its_claims_by_its_own(
 def test_a_wrong_predicate_is_one_line(tmp_path: Path, paper: Path, new: str, words: str) -> None:
     file = paper / "claims.toml"
     text = file.read_text()
-    assert 'predicate = "ordering", ' in text
-    file.write_text(text.replace('predicate = "ordering", ', new))
+    assert 'predicate = "ordering"\n' in text
+    file.write_text(text.replace('predicate = "ordering"\n', new))
     done = run(tmp_path, "claims", "echo2031")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert words in done.stderr
