@@ -96,6 +96,10 @@ def test_the_cost_of_the_advice_is_that_of_what_the_other_problems_recommend() -
     assert costs["advised"].to_dict() == dict.fromkeys(scores, DUAL)
     assert costs["cost"].to_dict() == {"airfoil": 0.0, "kin8nm": 0.0, "pima": 0.75, "bank": 0.0}
     assert costs.loc["pima", "best"] == ADAM
+    # each of two problems advises what is best there, which is worst on the other
+    apart = held_out_costs(SUITE, table({"airfoil": (1.0, 1.5), "kin8nm": (1.75, 1.0)}))
+    assert apart["advised"].tolist() == [ADAM, DUAL]
+    assert apart["cost"].tolist() == [0.5, 0.75]
     alone = held_out_costs(SUITE, table({"airfoil": (1.0, 1.5)}))
     assert alone.empty  # nothing is left to advise from
 
