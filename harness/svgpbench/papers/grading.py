@@ -174,6 +174,7 @@ def judge(
 ) -> list[Judged]:
     """Grade some claims of a paper from the records in a folder, which may be empty."""
     claims = list(claims)
+    # several claims rest on one artefact: its records are read once
     needed = {part.artefact for claim in claims for part in claim.parts}
     evidence = {
         name: records
@@ -230,6 +231,8 @@ def _judged(
     if not claim.untestable:
         grade = _combined([part.grade for part in parts if part.role == "core"], parts)
     if grade not in (Grade.not_run, Grade.not_testable):
+        # conditions are not graded under variants: they never vote, so that no variant can turn a claim by
+        # them
         core = [part.variant_grades for part in parts if part.variant_grades]
         steadiness = {name: _combined([x[name] for x in core], parts) for name in VARIANTS}
     artefacts = [paper.artefact(name) for name in claim.deciding]
@@ -240,6 +243,7 @@ def _judged(
         if source is not None and not (isinstance(source, Evidence) and source.why_not)
     ]
     commands = [_command(paper, paper.artefact(name), results) for name in claim.artefacts]
+    # by what decides: a claim with one timed artefact cannot be re-derived from traces alone
     kind: Kind = "experiments"
     if claim.ours:
         kind = "ours"
@@ -323,6 +327,7 @@ def _judged_part(
     shows = part.shown_by(judgement.effects, lasting) if isinstance(part, AtTheEnd) else ""
     stand_ins: tuple[str, ...] = ()
     if "label" in frame:  # step times have none
+        # at other moments of training a method is named `label @ iteration`, which is no stand-in
         is_stand_in = frame["method"].str.partition(MOMENT_SEPARATOR)[0] != frame["label"]
         stand_ins = tuple(frame.loc[is_stand_in, "label"].unique())
     records = tuple(frame["cell_id"].unique())

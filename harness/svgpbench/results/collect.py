@@ -76,6 +76,7 @@ def collect(
         records, notes = _readable(records_of(results, identities))
         records, reasons = _current(records, other_plugins)
         notes += reasons
+        # the experiment may have renamed a method since; ids do not depend on labels
         records = _relabelled(records, identities)
         missing = len(cells) - len(records)
         if missing:
@@ -105,6 +106,7 @@ def collect(
             f"no records of {experiment.name} in {results}; run it first with `svgpbench run`, "
             "or name their folder with --results"
         )
+    # resolving every preset takes seconds, so this is left out where only the records matter
     if cells is None and experiment.presets and (count_presets or not _fit_together(records)):
         records, note = of_one_preset(records, experiment)
         notes.append(note)
@@ -190,6 +192,7 @@ def of_one_preset(records: list[Record], experiment: Experiment) -> tuple[list[R
         name: [record for record in records if record.cell_id in cell_ids]
         for name, cell_ids in ids.items()
     }
+    # a preset without records is not listed: the reader asks what is here
     listed = ", ".join(
         f"preset {name} {len(by_preset[name])} of {len(cells[name])} cells"
         for name in cells
@@ -248,6 +251,8 @@ def refuse_mixture(records: Sequence[Record]) -> list[dict[str, Any]]:
     for record in records:
         config = record.config.model_dump(mode="json", exclude=REPLICATED)
         config["split"].pop("fold")
+        # the seed of a random split is one of several draws, like a fold; that of k folds chooses one
+        # division
         if config["split"]["kind"] == "random":
             config["split"].pop("seed")
         if (method := record.config.method).name in plugins(

@@ -54,6 +54,8 @@ def records_in(folder: Path, experiment: str | None = None) -> LoadedRecords:
     damaged: list[str] = []
     for name in experiments(folder) if experiment is None else [experiment]:
         working = _read_working(record_files(folder, name))
+        # both, as a collected experiment may be run on: its new cells are working records until the next
+        # collect
         candidates = [*_parquet_records(folder, name), *working.stored]
         stored += sorted(
             deduplicate(candidates, newest=True),

@@ -95,6 +95,7 @@ def run_cells(
             if reservation.note:
                 on_event(Noticed(reservation.note))
             executor = LocalExecutor(allotment, timeout, memory, target, reservation.note)
+        # identities need data and plugins, so that a mistake in either is found before the first cell starts
         plan = identified(cells, target)
         check_writable(results)
         resumable = [] if force else plan
@@ -111,6 +112,7 @@ def run_cells(
                 )
             )
         else:
+            # without locks nobody could tell a dead run's drafts from those that another run is writing
             sweep_drafts(results, plan, locks)
         if force:
             for planned in waiting:
@@ -122,6 +124,7 @@ def run_cells(
         resumed = len(plan) - len(waiting)
         on_event(Planned(len(waiting), resumed, executor.size))
         try:
+            # cells that measure come last, one at a time: by then no other cell of this run loads the machine
             for alone in (False, True):
                 part = [planned for planned in waiting if planned.alone == alone]
                 if part:

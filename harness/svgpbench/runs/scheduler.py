@@ -73,6 +73,9 @@ class Scheduler:
         busy: dict[int, threading.Thread] = {}
         next_update = 0.0
         try:
+            # One loop in the calling thread handles all messages: `on_event` never runs in two threads, so
+            # that
+            # progress displays and callers need no locks of their own.
             while True:
                 if time.monotonic() >= next_update:
                     self._requeue_unlocked(cell_queue, messages)
@@ -92,10 +95,12 @@ class Scheduler:
                 if isinstance(item, Exception):
                     raise item
                 if isinstance(item, _SlotReleased):
+                    # look for new slots at once: the released cores may allow a cell of another kind
                     busy.pop(item.slot.job).join()
                     next_update = 0.0
                 else:
                     on_event(item)
+        # Ctrl-C too: every thread sees the sign and ends its worker, which else would outlive the run
         except BaseException:
             self._stop.set()
             for thread in busy.values():
@@ -151,6 +156,7 @@ class Scheduler:
                 if planned is None:
                     break
                 if not self.locks.acquire(planned.cell_id):
+                    # no waiting here: the slot would be idle while other cells are free
                     self._locked_by_others.append(planned)
                     continue
                 try:
@@ -172,6 +178,7 @@ class Scheduler:
         self, planned: PlannedCell, slot: Slot, messages: queue.Queue[_Message]
     ) -> None:
         """Run one cell, which this run has locked."""
+        # another run may have finished the cell between our planning and our lock
         if (record := self._record_by_others(planned)) is not None:
             self._count_done_by_others(record, slot.job, messages)
             return
@@ -202,8 +209,10 @@ class Scheduler:
         lost = self._lost.get(planned.cell_id, ())
         facts = ran.worker.model_copy(update={"lost": lost})
         record = make_record(planned, ran.answer, facts, started, wall_s)
+        # only now that there is an answer: a run that is killed must not lose the older record
         self._set_aside_other_code(planned)
         write_record(self.results, record)
+        # a failure that is not final is tried again by the next run, from this checkpoint
         if is_final(record):
             checkpoint_path(self.results, planned.config, planned.cell_id).unlink(missing_ok=True)
         with self._count_lock:

@@ -106,6 +106,7 @@ class LocalSlot:
             self.worker = WorkerProcess(kind, self.cores[: kind.threads], self.target)
         worker, cells_before = self.worker, self.worker.cells
         answer = worker.run(request, self.limits, stop)
+        # a worker that timed out or ran out of memory may hold locks or gigabytes: do not trust it again
         if answer.status not in KEEPS_WORKER or planned.config.measures or worker.needs_replacement:
             self.release()
         return Ran(

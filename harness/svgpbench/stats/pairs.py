@@ -111,6 +111,8 @@ class OneDataSet:
         if beforehand := self._beforehand(first, second):
             return beforehand
         delta, paired = self._delta(first, second, rules)
+        # equal in every run, such as no drop of the bound for either: an interval of width 0 would need a
+        # region
         if judge is superiority_outcome and not delta[paired].any():
             return Effect(self.data, Outcome.same, 0.0, 0.0, 0.0)
         splits, starts = self._plain.units(delta, paired)
@@ -120,6 +122,7 @@ class OneDataSet:
         except TooFewError as error:
             return Effect(self.data, Outcome.undecided, mean, note=str(error))
         region = self.region(first, second, rules)
+        # what still moves could go on moving: the interval is widened by a multiple of the last change
         margin = rules.drift * abs(self._change(first, second)) if rules.drift else 0.0
         low, high = sample.interval[0] - margin, sample.interval[1] + margin
         outcome, note = _outcome_and_note(sample, margin, splits, self.measure, region, judge)
@@ -130,6 +133,7 @@ class OneDataSet:
         if unstable := self._favours_unstable(outcome, first, second, rules):
             outcome, note = Outcome.undecided, unstable
         note = self._with_untrained(note, first, second)
+        # effects of several measures share an axis in units of their regions
         common = in_regions(mean, low, high, region)
         return Effect(self.data, outcome, mean, low, high, note, in_regions=common)
 
@@ -209,6 +213,7 @@ class OneDataSet:
 
         Where a method is unstable, both have their medians over the last quarter.
         """
+        # the last look at a bound that falls by more than matters is luck: medians are not
         unstable = self.is_unstable(first, rules) or self.is_unstable(second, rules)
         delta = (self._median if unstable else self._plain).delta(first, second)
         return delta, ~np.isnan(delta)
@@ -273,6 +278,7 @@ class OneDataSet:
         if replicas is None or not replicas.has(first, second):
             return False
         perturbed = replicas.delta(first, second)
+        # replicas exist for some cells only; the plain mean must be over the same ones
         shared = ~np.isnan(delta) & ~np.isnan(perturbed)
         if not shared.any():
             return False
