@@ -67,6 +67,7 @@ def run_cells(
             if not path.exists():
                 save_arrays(make_arrays(plan, cell.problem, cell.seed), path)
             record = run_cell(plan, cell, pythons[cell.library], path, limit_s, threads)
+            # a line per cell, at once: a map takes hours, and Ctrl-C must lose one cell at most
             append(results, record)
             finished[cell] = record
             on_end(record)
@@ -74,6 +75,7 @@ def run_cells(
         for cell in cells:
             if cell not in finished:
                 run(cell)
+        # other seeds only where they can move the answer: around the largest rate that a method stands
         for row in dict.fromkeys((cell.problem, cell.library, cell.method) for cell in cells):
             while next_cell := towards_the_largest_rate(
                 plan, row, {cell: record.status == "ok" for cell, record in finished.items()}

@@ -85,8 +85,10 @@ def walk(walker: Walker, steps: int, check_every: int, say: Say) -> dict[str, An
             return end({"died": 0, "of": "start"})
         bounds.append(start)
         for k in range(1, steps + 1):
+            # kept for the autopsy: after a failed step the library may hold no q at all
             before = walker.state()
             walker.step(k - 1)
+            # checked after every step, not only where the bound is: libraries go on with NaN for a while
             if not finite(walker.state()):
                 return end({"died": k, "of": "q", **autopsy(walker, before, k - 1)})
             if k % check_every == 0 or k == steps:

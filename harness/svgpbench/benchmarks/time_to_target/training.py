@@ -74,6 +74,7 @@ class PlanTrainer:
                 outcome |= {name: answer.get(name) for name in ("mode", "modes", "first_call_s")}
                 outcome |= {name: process.environment[name] for name in ("versions", "threads")}
                 times = [run.seconds] if run.search else self.plan.evaluation_times(run.seconds)
+                # the library trains on between evaluations; its own clock stands still meanwhile
                 for until_s in times:
                     most = self.plan.iterations or ENDLESS
                     request = {"do": "advance", "until_s": until_s, "iterations": most}
@@ -86,12 +87,14 @@ class PlanTrainer:
                         if not math.isfinite(score):
                             raise ProcessFailed(f"the {name} is not finite by iteration {count}")
                     evaluations.append(evaluation)
+                    # a plan may count iterations in place of seconds
                     if count == most:
                         break
             except StepRefused as refusal:
                 outcome |= {"status": "skipped", "message": str(refusal)}
             except ProcessFailed as failure:
                 outcome |= {"status": "error", "message": str(failure)}
+        # over the whole run: single intervals are too short for the tick of the counters
         other_cores = round(together(loads).other_cores, 3)
         looks = tuple(evaluations)
         return TrainingRecord(run=run, looks=looks, other_cores=other_cores, **outcome)

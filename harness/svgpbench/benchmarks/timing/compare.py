@@ -94,6 +94,8 @@ def run_speed(
     with suppress(KeyboardInterrupt):
         for problem in problems:
             with ExitStack() as stack:
+                # one reservation per problem: between problems another timing of this machine may take its
+                # turn
                 cores, note = stack.enter_context(timing_cores(threads))
                 report.note_cores(note)
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -115,6 +117,7 @@ def run_speed(
                     try:
                         process.wait_until_ready()
                         report.environment[process.name] = process.environment
+                    # a library that cannot start is a row with its reason; the others are timed all the same
                     except ProcessFailed as failure:
                         dead[process.name] = str(failure)
                 for step in steps:
@@ -188,7 +191,9 @@ def time_step(
         cell.mode, cell.modes = answer.get("mode", ""), answer.get("modes", {})
         cell.as_peers = answer.get("as_peers")
         count = round(ROUND_S / max(answer["call_s"], 1e-9))
+        # rounds of equal length for all: a fast step gets more calls, and so as steady a median as a slow one
         calls[index] = min(max(count, FEWEST_CALLS), MOST_CALLS)
+    # before any timing: a step with other numbers is another step
     check_agreement([cell for _, cell in cells])
     complete, before = 0, None
     for turn in range(MORE_ROUNDS * repeats):
@@ -207,6 +212,7 @@ def time_step(
             seconds = tuple(s / steps_per_call for s in answer["seconds"])
             clean = load.other_cores <= max_other_cores
             cell.rounds.append(Round(seconds, load.other_cores, clean))
+        # ratios are taken within a round, so a round counts only if it was clean for every cell
         complete += all(cell.rounds[-1].clean for _, _, cell in timed if not cell.error)
         if complete == repeats:
             break

@@ -75,6 +75,7 @@ def least_seconds(work: StepWork, rates: Rates) -> float:
         + work.choleskys / rates.choleskys
         + work.solves / rates.solves
     )
+    # arithmetic and memory overlap at best: the longer of both is the least time
     return max(arithmetic, work.least_bytes / max(rates.cached, rates.memory))
 
 
@@ -100,6 +101,7 @@ def spend(
 
     `rates` has those of every source. Dispatch that was not measured counts as rest.
     """
+    # the floor is that of the machine, not of a library: the best rate of each kind, whoever reached it
     machine = best_of(list(rates.values()))
     backend = machine._replace(
         **{kind: getattr(rates[source], kind) for kind in ("products", "choleskys", "solves")}

@@ -63,6 +63,7 @@ class Meter:
                 named = times._asdict()  # `guest` times are counted in `user` and `nice`
                 counted = ("user", "nice", "system", "irq", "softirq", "steal")
                 busy += sum(named.get(kind, 0.0) for kind in counted)
+        # helpers of the worker count as its own: XLA and BLAS may start processes
         with suppress(psutil.NoSuchProcess):
             for process in (self._process, *self._process.children(recursive=True)):
                 with suppress(psutil.NoSuchProcess):

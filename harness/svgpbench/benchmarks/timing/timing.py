@@ -29,6 +29,7 @@ def warm_up(call: Callable[[], Any]) -> float:
 def time_calls(call: Callable[[], Any], count: int) -> list[float]:
     """Return the seconds of each of `count` calls, without garbage collection between them."""
     collects = gc.isenabled()
+    # a collection takes milliseconds, as long as a step
     gc.collect()
     gc.disable()
     try:

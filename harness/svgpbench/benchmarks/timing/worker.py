@@ -45,6 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--parent", type=int, default=0, help="process id to live no longer than")
     options = parser.parse_args(arguments)
 
+    # first of all: what a framework prints while it is imported must not reach the answers
     requests, answers = take_pipes()
     end_with(options.parent)
     name, _, mode = options.backend.partition(":")
