@@ -134,7 +134,7 @@ def held_out_costs(suite: Suite, outcomes: Outcomes) -> pd.DataFrame:
             continue
         group = group_of(suite, others, problem.likelihood.name, suite.size_of(problem))
         advised = str(_board(suite, others, group).ranks().mean().idxmin())
-        row: dict[str, float] = shares.loc[problem.title].dropna().to_dict()
+        row = {str(name): float(x) for name, x in shares.loc[problem.title].dropna().items()}
         best = max(row, key=row.__getitem__)
         rows.append((problem.title, advised, best, row[best] - row[advised]))
     return pd.DataFrame(rows, columns=["problem", "advised", "best", "cost"])
