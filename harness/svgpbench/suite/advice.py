@@ -134,9 +134,10 @@ def held_out_costs(suite: Suite, outcomes: Outcomes) -> pd.DataFrame:
             continue
         group = group_of(suite, others, problem.likelihood.name, suite.size_of(problem))
         advised = str(_board(suite, others, group).ranks().mean().idxmin())
-        row = {str(name): float(x) for name, x in shares.loc[problem.title].dropna().items()}
+        there = shares.T[problem.title].dropna()
+        row = dict(zip(map(str, there.index), there.to_numpy(np.float64), strict=True))
         best = max(row, key=row.__getitem__)
-        rows.append((problem.title, advised, best, row[best] - row[advised]))
+        rows.append((problem.title, advised, best, float(row[best] - row[advised])))
     return pd.DataFrame(rows, columns=["problem", "advised", "best", "cost"])
 
 
