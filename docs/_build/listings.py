@@ -52,13 +52,7 @@ def write_board() -> None:
     suite, records = load_suite(), ROOT / "results" / "suite"
     if (records / f"{suite.experiment}.parquet").exists():
         outcomes = read_outcomes(suite, suite.problems, suite.entrants, records)
-        ran = outcomes.runs.groupby("problem")["entrant"].unique()
-        whole = [
-            problem.title
-            for problem in suite.problems
-            if {x.label for x in suite.entrants if suite.takes_part(x, problem)} == set(ran.get(problem.title, ()))
-        ]
-        type(outcomes)(*(table[table["problem"].isin(whole)] for table in outcomes)).write(SHIPPED)
+        outcomes.finished_by_all(suite).write(SHIPPED)
         svgpbench("leaderboard", "--figure", "docs/board.png")
 
 

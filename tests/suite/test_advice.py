@@ -48,7 +48,7 @@ def test_an_answer_rests_on_problems_of_the_likelihood_and_size_if_they_are_five
     assert len(sizes) > 1  # or the next line would say nothing
     group = group_of(SUITE, outcomes, "bernoulli-probit", SMALL)
     assert [x.title for x in group.problems] == LABELS
-    assert group.name == "bernoulli-probit; only 1 with as many rows"
+    assert group.name == "bernoulli-probit; only 1 with about as many rows as yours"
     whole = group_of(SUITE, outcomes, "gaussian", SMALL)
     assert [x.title for x in whole.problems] == ["airfoil", "kin8nm", *LABELS]
     assert whole.name == "all likelihoods; only 2 with gaussian"
@@ -57,7 +57,7 @@ def test_an_answer_rests_on_problems_of_the_likelihood_and_size_if_they_are_five
     assert len(of_size) >= 5
     group = group_of(SUITE, table(dict.fromkeys(large, (1.0, 1.5))), "gaussian", LARGE)
     assert [x.title for x in group.problems] == of_size
-    assert group.name == "gaussian, as many rows"
+    assert group.name == "gaussian, about as many rows as yours"
 
 
 def test_a_recommendation_has_its_wins_gain_rates_and_seconds() -> None:
@@ -100,8 +100,27 @@ def test_the_cost_of_the_advice_is_that_of_what_the_other_problems_recommend() -
     apart = held_out_costs(SUITE, table({"airfoil": (1.0, 1.5), "kin8nm": (1.75, 1.0)}))
     assert apart["advised"].tolist() == [ADAM, DUAL]
     assert apart["cost"].tolist() == [0.5, 0.75]
+    # two problems of one table: neither may advise for the other
+    twice = {"gas": (1.0, 1.5), "gas, Student-t": (1.0, 1.5), "pima": (1.75, 1.0)}
+    costs = held_out_costs(SUITE, table(twice)).set_index("problem")
+    assert costs["advised"].to_dict() == {"gas": ADAM, "gas, Student-t": ADAM, "pima": DUAL}
     alone = held_out_costs(SUITE, table({"airfoil": (1.0, 1.5)}))
     assert alone.empty  # nothing is left to advise from
+
+
+def test_a_problem_is_shipped_once_every_entrant_has_finished_it() -> None:
+    everybody = {x.label for x in SUITE.entrants if SUITE.takes_part(x, BY_TITLE["pima"])}
+    assert SGPR not in everybody  # which takes part in regression alone
+    runs = [run("pima", x, 1.0) for x in everybody] + [run("airfoil", x, 1.0) for x in everybody]
+    trials = [trial(p, DUAL, 0.3, 0.03, 1.0) for p in ("pima", "airfoil")]
+    outcomes = Outcomes(pd.DataFrame(runs), pd.DataFrame(trials))
+    shipped = outcomes.finished_by_all(SUITE)
+    assert set(shipped.runs["problem"]) == set(shipped.trials["problem"]) == {"pima"}
+    whole = pd.DataFrame([*runs, run("airfoil", SGPR, 1.0)])
+    assert set(Outcomes(whole, outcomes.trials).finished_by_all(SUITE).runs["problem"]) == {
+        "pima",
+        "airfoil",
+    }
 
 
 @pytest.mark.parametrize("data", ["airfoil", "banana:full", "waveform-noise"])
@@ -117,7 +136,7 @@ def test_the_written_experiment_runs_the_cells_of_the_suite(data: str, tmp_path:
     advice = advise(SUITE, outcomes, name, problem.rows, problem.dimensions)
     assert [x.entrant for x in advice.recommended] == [DUAL, bases, ADAM]
     path = tmp_path / "my.toml"
-    path.write_text(experiment_file(SUITE, advice, DataConfig(name=data), SUITE.entrants), "utf-8")
+    path.write_text(experiment_file(SUITE, advice, DataConfig(name=data)), "utf-8")
     cells = resolve(load_experiment(str(path)))
     assert len(cells) == 3 * SUITE.protocol.folds
     by_label = {x.label: x for x in SUITE.entrants}

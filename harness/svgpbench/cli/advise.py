@@ -78,7 +78,7 @@ def advise_command(
     chosen = likelihood or USUAL_LIKELIHOODS[kind][0]
     advice = advise(suite, Outcomes.read(), chosen, rows, inputs)
     if write is not None:
-        write_whole(write, experiment_file(suite, advice, config, suite.entrants).encode())
+        write_whole(write, experiment_file(suite, advice, config).encode())
     if as_json:
         print_json(advice.to_json())
         return
@@ -107,7 +107,8 @@ def advise_command(
             + ", ".join(problem.title for problem in advice.group.problems),
             "won: problems on which no method ranks better; gain: mean share of the possible gain in NLPD; "
             "seconds are those of the reference machine (docs/board.md)",
-            f"with each of {len(advice.costs)} problems left out in turn, the first method of the advice "
+            f"with each of {len(advice.costs)} problems left out in turn, and the others of its table, "
+            "the first method of the advice "
             f"would have given away {100 * costs.median():.1f} % of the possible gain at the median, and "
             f"{100 * costs.max():.0f} % at worst ({worst})",
             *leak_notes(audits),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from svgpbench.config import DataConfig, LikelihoodConfig
 from svgpbench.suite.board import Board, best_column
 from svgpbench.suite.cells import read_iterations
 from svgpbench.suite.outcomes import Outcomes
-from svgpbench.suite.schema import Entrant, RatePair, SizeClass, Suite, SuiteProblem
+from svgpbench.suite.schema import RatePair, SizeClass, Suite, SuiteProblem
 
 FEWEST: Final = 5
 """Fewest problems of a group that an answer rests on, if a larger group has more."""
@@ -24,7 +23,7 @@ RECOMMENDED: Final = 3
 class Group(NamedTuple):
     """Problems of the suite that an answer rests on."""
 
-    name: str  # such as "gaussian, as many rows"
+    name: str  # such as "gaussian, about as many rows as yours"
     problems: tuple[SuiteProblem, ...]
 
 
@@ -35,9 +34,7 @@ class Recommendation(NamedTuple):
     won: float  # share of the group's problems on which no entrant has a better rank
     share: float  # mean share of the possible gain at the end
     rates: RatePair  # the pair with the largest mean share in the group's trials
-    seconds: (
-        float  # median time to 90 % of the possible gain; infinite if most runs do not reach it
-    )
+    seconds: float  # median time to 90 % of the possible gain; infinite if most runs miss it
     whole_run: float  # median seconds of a whole run
 
 
@@ -79,9 +76,9 @@ def group_of(suite: Suite, outcomes: Outcomes, likelihood: str, size: SizeClass)
     same = tuple(x for x in problems if x.likelihood.name == likelihood)
     near = tuple(x for x in same if suite.size_of(x) == size)
     if len(near) >= FEWEST:
-        return Group(f"{likelihood}, as many rows", near)
+        return Group(f"{likelihood}, about as many rows as yours", near)
     if len(same) >= FEWEST:
-        return Group(f"{likelihood}; only {len(near)} with as many rows", same)
+        return Group(f"{likelihood}; only {len(near)} with about as many rows as yours", same)
     return Group(f"all likelihoods; only {len(same)} with {likelihood}", problems)
 
 
@@ -117,9 +114,9 @@ def recommend(suite: Suite, outcomes: Outcomes, group: Group) -> tuple[Recommend
 
 
 def held_out_costs(suite: Suite, outcomes: Outcomes) -> pd.DataFrame:
-    """Return what following the advice would have cost on each problem, had it not been in the suite.
+    """Return what following the advice would have cost on each problem, had its table not been in the suite.
 
-    Columns are `problem`, `advised`, the first recommendation without the problem, `best`, the best entrant
+    Columns are `problem`, `advised`, the first recommendation without the table, `best`, the best entrant
     there, and `cost`, the share of the possible gain of the best less that of the advised entrant, each at
     the rates that its own search chose.
     """
@@ -129,7 +126,8 @@ def held_out_costs(suite: Suite, outcomes: Outcomes) -> pd.DataFrame:
     for problem in suite.problems:
         if problem.title not in shares.index:
             continue
-        others = Outcomes(*(x[x["problem"] != problem.title] for x in outcomes))
+        # another problem of the same table would know its rows
+        others = outcomes.of([x.title for x in suite.problems if x.data != problem.data])
         if others.runs.empty:
             continue
         group = group_of(suite, others, problem.likelihood.name, suite.size_of(problem))
@@ -141,11 +139,9 @@ def held_out_costs(suite: Suite, outcomes: Outcomes) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["problem", "advised", "best", "cost"])
 
 
-def experiment_file(
-    suite: Suite, advice: Advice, data: DataConfig, entrants: Sequence[Entrant]
-) -> str:
+def experiment_file(suite: Suite, advice: Advice, data: DataConfig) -> str:
     """Return the text of an experiment file that runs the recommended entrants on the user's data."""
-    p, by_label = suite.protocol, {x.label: x for x in entrants}
+    p, by_label = suite.protocol, {x.label: x for x in suite.entrants}
     iterations = read_iterations()
     titles = [problem.title for problem in advice.group.problems]
     full_batch = advice.rows < p.full_batch_below
