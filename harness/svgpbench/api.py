@@ -105,8 +105,8 @@ def finals(records: Sequence[Record]) -> pd.DataFrame:
         records: what `run` returned.
 
     Returns:
-        A row per record. Metrics have the names of `svgpbench list metrics`, such as `elbo` in nats and
-        `nlpd` in nats per test row; they are NaN for a cell that failed, whose `status` is not `ok`.
+        The metrics have the names of `svgpbench.metrics.METRICS`, such as `elbo` in nats and `nlpd` in nats
+        per test row. They are NaN for a cell that failed, whose `status` is not `ok`.
         `unsettled` says how the bound still moved in the last quarter of a run; it is empty if it had
         settled.
     """
@@ -137,7 +137,7 @@ def table(
 
     Args:
         experiment: name of a shipped experiment, or path of a .toml file.
-        preset: cells of which the table is; None means all cells that have records.
+        preset: size of the experiment whose cells the table has; None means all cells that have records.
         results: folder of records.
         name: name of the table; None means the first.
 
@@ -159,7 +159,7 @@ def check(
 
     Args:
         backends: names such as `jax` or `torch:compile`; None means all that are installed.
-        full: compare every pair of method and likelihood, which takes minutes, in place of each once.
+        full: compare every pair of method and likelihood, which takes minutes, in place of a part of them.
         device: cpu or cuda.
 
     Returns:

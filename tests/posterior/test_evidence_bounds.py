@@ -102,7 +102,7 @@ def test_a_table_of_counts_certifies_the_smallest_that_is_enough() -> None:
     )
     first = 4 if table["share"].iloc[0] >= 0.95 else 12
     assert answer(table).endswith(
-        f"The bound at M = {first} has 95 % of what any number could gain over a noise model."
+        f"The bound at M = {first} has at least 95 % of what any number could gain over a noise model."
     )
     alone = compare_inducing_counts(X, y, [4])
     assert answer(alone).startswith("No M is certified: at the hyperparameters of M = 4 more")
@@ -115,8 +115,8 @@ def test_the_answer_names_the_first_number_with_most_of_the_gain_or_the_share_of
     table["gain"], table["upper_bound"], table["missing"] = np.nan, 0.0, 0.005
     table["enough"] = True
     for shares, words in (
-        ((0.9, 0.95, 0.99), "M = 20 has 95 %"),
-        ((0.949, 0.949, 0.951), "M = 50 has 95 %"),
+        ((0.9, 0.95, 0.99), "M = 20 has at least 95 %"),
+        ((0.949, 0.949, 0.951), "M = 50 has at least 95 %"),
         ((0.5, 0.7, 0.914), "M = 50 has 91 %"),
     ):
         table["share"] = shares

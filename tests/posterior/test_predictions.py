@@ -208,6 +208,6 @@ def test_what_no_input_changes_is_factorised_once(
     np.testing.assert_allclose(mean, np.hstack([x for x, _ in marginals]), rtol=1e-12)
     np.testing.assert_allclose(variance, np.hstack([x for _, x in marginals]), rtol=1e-10)
     copy = pickle.loads(pickle.dumps(posterior))  # noqa: S301
-    assert "_factors" in vars(posterior) and "_factors" not in vars(copy)
+    assert "factors" in vars(posterior) and "factors" not in vars(copy)
     np.testing.assert_array_equal(copy.latent(rows), [mean, variance])
     assert sorted(set(calls)) == ["factorise", "prior_at"]

@@ -91,7 +91,7 @@ def table_command(
     if not form:
         audits = list(audits_of(record.config for record in collected.records))
         chosen = why_not_chosen(folder, declared, preset)
-        say(*leak_notes(audits), *target_notes(audits), *([chosen] if chosen else []))
+        say(*leak_notes(audits), *target_notes(audits), *filter(None, [chosen]))
 
 
 def _print_table(table: BuiltTable, form: str) -> None:

@@ -231,8 +231,7 @@ def _judged(
     if not claim.untestable:
         grade = _combined([part.grade for part in parts if part.role == "core"], parts)
     if grade not in (Grade.not_run, Grade.not_testable):
-        # conditions are not graded under variants: they never vote, so that no variant can turn a claim by
-        # them
+        # of core parts alone: conditions never vote, under no variant either
         core = [part.variant_grades for part in parts if part.variant_grades]
         steadiness = {name: _combined([x[name] for x in core], parts) for name in VARIANTS}
     artefacts = [paper.artefact(name) for name in claim.deciding]

@@ -120,13 +120,10 @@ def _moments(posterior: Posterior) -> tuple[Floats, Floats]:
 
     The method returns the moments of u = Lv; with the identity for L, these are the moments of v.
     """
-    ops, method = load_backend("numpy"), posterior.method
-    prior = method.prior(
-        ops, posterior.model.covariance(ops, posterior.theta), posterior.theta.inducing
-    )
+    prior, q = posterior.factors
     identity = np.broadcast_to(np.eye(prior.L.shape[-1]), prior.L.shape)
-    q = method.factorise(ops, prior, posterior.state)
-    mean, covariance = method.posterior(ops, Prior(identity, identity), q)
+    ops = load_backend("numpy")
+    mean, covariance = posterior.method.posterior(ops, Prior(identity, identity), q)
     return np.asarray(mean), lower_factor(np.asarray(covariance), "the covariance of q(u)")
 
 

@@ -190,7 +190,7 @@ class Posterior:
 
     def _marginals(self, X: npt.ArrayLike | pd.DataFrame) -> tuple[Floats, Floats]:
         """Return mean and variance of g = f less its prior mean, each [P, t]; raises as `latent`."""
-        ops, (prior, q) = load_backend("numpy"), self._factors
+        ops, (prior, q) = load_backend("numpy"), self.factors
         with np.errstate(over="ignore", invalid="ignore"):
             parts = []
             for rows in self.standardised_inputs(X):
@@ -277,13 +277,13 @@ class Posterior:
                 f"method {self.method.name!r} has no q(u) of one set of inducing inputs: "
                 "its bases are two, or functions"
             )
-        ops, (prior, q) = load_backend("numpy"), self._factors
+        ops, (prior, q) = load_backend("numpy"), self.factors
         mean, covariance = self.method.posterior(ops, prior, q)
         mean = self.model.conditional(self.theta).of_f(np.asarray(mean))
         return Inducing(np.asarray(self.theta.inducing), mean, np.asarray(covariance))
 
     @cached_property
-    def _factors(self) -> tuple[Any, Any]:
+    def factors(self) -> tuple[Any, Any]:
         """Blocks of the prior and the factorised state.
 
         They cost O(M³) and are the same at all inputs, so they are computed once and serve every prediction.

@@ -251,8 +251,7 @@ def refuse_mixture(records: Sequence[Record]) -> list[dict[str, Any]]:
     for record in records:
         config = record.config.model_dump(mode="json", exclude=REPLICATED)
         config["split"].pop("fold")
-        # the seed of a random split is one of several draws, like a fold; that of k folds chooses one
-        # division
+        # the seed of a random split is one of several draws, as a fold is; that of k folds is a setting
         if config["split"]["kind"] == "random":
             config["split"].pop("seed")
         if (method := record.config.method).name in plugins(

@@ -54,8 +54,7 @@ def records_in(folder: Path, experiment: str | None = None) -> LoadedRecords:
     damaged: list[str] = []
     for name in experiments(folder) if experiment is None else [experiment]:
         working = _read_working(record_files(folder, name))
-        # both, as a collected experiment may be run on: its new cells are working records until the next
-        # collect
+        # both: cells that run after `svgpbench collect` are working records until it is called again
         candidates = [*_parquet_records(folder, name), *working.stored]
         stored += sorted(
             deduplicate(candidates, newest=True),

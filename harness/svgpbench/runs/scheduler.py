@@ -73,9 +73,8 @@ class Scheduler:
         busy: dict[int, threading.Thread] = {}
         next_update = 0.0
         try:
-            # One loop in the calling thread handles all messages: `on_event` never runs in two threads, so
-            # that
-            # progress displays and callers need no locks of their own.
+            # one loop in the calling thread handles all messages, so that `on_event` never runs in two
+            # threads, and progress displays and callers need no locks of their own
             while True:
                 if time.monotonic() >= next_update:
                     self._requeue_unlocked(cell_queue, messages)

@@ -111,8 +111,7 @@ class OneDataSet:
         if beforehand := self._beforehand(first, second):
             return beforehand
         delta, paired = self._delta(first, second, rules)
-        # equal in every run, such as no drop of the bound for either: an interval of width 0 would need a
-        # region
+        # equal in every run, such as no drop of the bound for either: there is nothing to test
         if judge is superiority_outcome and not delta[paired].any():
             return Effect(self.data, Outcome.same, 0.0, 0.0, 0.0)
         splits, starts = self._plain.units(delta, paired)

@@ -94,8 +94,7 @@ def run_speed(
     with suppress(KeyboardInterrupt):
         for problem in problems:
             with ExitStack() as stack:
-                # one reservation per problem: between problems another timing of this machine may take its
-                # turn
+                # one reservation per problem: another timing on this machine may run between two problems
                 cores, note = stack.enter_context(timing_cores(threads))
                 report.note_cores(note)
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
