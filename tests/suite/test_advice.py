@@ -43,19 +43,19 @@ def table(scores: dict[str, tuple[float, float]]) -> Outcomes:
 
 
 def test_an_answer_rests_on_problems_of_the_likelihood_and_size_if_they_are_five() -> None:
-    outcomes = table(dict.fromkeys([*LABELS, "airfoil", "kin8nm"], (1.0, 1.5)))
+    ran = [*LABELS, "airfoil", "kin8nm"]
     sizes = {SUITE.size_of(BY_TITLE[x]) for x in LABELS}
     assert len(sizes) > 1  # or the next line would say nothing
-    group = group_of(SUITE, outcomes, "bernoulli-probit", SMALL)
+    group = group_of(SUITE, ran, "bernoulli-probit", SMALL)
     assert [x.title for x in group.problems] == LABELS
     assert group.name == "bernoulli-probit; only 1 with about as many rows as yours"
-    whole = group_of(SUITE, outcomes, "gaussian", SMALL)
+    whole = group_of(SUITE, ran, "gaussian", SMALL)
     assert [x.title for x in whole.problems] == ["airfoil", "kin8nm", *LABELS]
     assert whole.name == "all likelihoods; only 2 with gaussian"
     large = [x.title for x in SUITE.problems if x.likelihood.name == "gaussian"]
     of_size = [x for x in large if SUITE.size_of(BY_TITLE[x]) == LARGE]
     assert len(of_size) >= 5
-    group = group_of(SUITE, table(dict.fromkeys(large, (1.0, 1.5))), "gaussian", LARGE)
+    group = group_of(SUITE, large, "gaussian", LARGE)
     assert [x.title for x in group.problems] == of_size
     assert group.name == "gaussian, about as many rows as yours"
 
@@ -77,7 +77,7 @@ def test_a_recommendation_has_its_wins_gain_rates_and_seconds() -> None:
         *(trial("airfoil", ADAM, 0.1, 0.01, 1.5), trial("kin8nm", ADAM, 0.1, 0.01, 1.5)),
     ]
     outcomes = Outcomes(pd.DataFrame(runs), pd.DataFrame(trials))
-    group = group_of(SUITE, outcomes, "gaussian", SMALL)
+    group = group_of(SUITE, set(outcomes.runs["problem"]), "gaussian", SMALL)
     first, second = recommend(SUITE, outcomes, group)
     assert (first.entrant, second.entrant) == (DUAL, ADAM)
     # ranks 1, 2, 1.5 and 2, 1, 1.5: of equal averages, the first of the suite

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -63,15 +64,17 @@ class Advice(NamedTuple):
 def advise(suite: Suite, outcomes: Outcomes, likelihood: str, rows: int, inputs: int) -> Advice:
     """Return the entrants of least average rank in the group of the suite that a table falls into."""
     size = next((x for x in suite.sizes if rows < x.rows_below), suite.sizes[-1])
-    group = group_of(suite, outcomes, likelihood, size)
+    group = group_of(suite, set(outcomes.runs["problem"]), likelihood, size)
     recommended = recommend(suite, outcomes, group)
     costs = held_out_costs(suite, outcomes)
     return Advice(likelihood, rows, inputs, size.inducing, group, recommended, costs)
 
 
-def group_of(suite: Suite, outcomes: Outcomes, likelihood: str, size: SizeClass) -> Group:
-    """Return the problems with this likelihood and size; with too few, those of the likelihood, or all."""
-    ran = set(outcomes.runs["problem"])
+def group_of(suite: Suite, ran: Collection[str], likelihood: str, size: SizeClass) -> Group:
+    """Return the problems with this likelihood and size; with too few, those of the likelihood, or all.
+
+    Only problems whose titles are in `ran` count.
+    """
     problems = tuple(problem for problem in suite.problems if problem.title in ran)
     same = tuple(x for x in problems if x.likelihood.name == likelihood)
     near = tuple(x for x in same if suite.size_of(x) == size)
@@ -120,22 +123,21 @@ def held_out_costs(suite: Suite, outcomes: Outcomes) -> pd.DataFrame:
     there, and `cost`, the share of the possible gain of the best less that of the advised entrant, each at
     the rates that its own search chose.
     """
-    every = Group("all", suite.problems)
-    shares = _board(suite, outcomes, every).shares()
+    # a rank or a share is of one problem: one board serves, whatever is left out
+    board = _board(suite, outcomes, Group("all", suite.problems))
+    ranks, shares = board.ranks(), board.shares()
+    by_title = {problem.title: problem for problem in suite.problems}
     rows = []
-    for problem in suite.problems:
-        if problem.title not in shares.index:
-            continue
+    for title, share in shares.iterrows():
+        problem = by_title[str(title)]
         # another problem of the same table would know its rows
-        others = outcomes.of([x.title for x in suite.problems if x.data != problem.data])
-        if others.runs.empty:
+        others = [x for x in ranks.index if by_title[x].data != problem.data]
+        if not others:
             continue
         group = group_of(suite, others, problem.likelihood.name, suite.size_of(problem))
-        advised = str(_board(suite, others, group).ranks().mean().idxmin())
-        there = shares.T[problem.title].dropna()
-        row = dict(zip(map(str, there.index), there.to_numpy(np.float64), strict=True))
-        best = max(row, key=row.__getitem__)
-        rows.append((problem.title, advised, best, float(row[best] - row[advised])))
+        advised = str(ranks.loc[[x.title for x in group.problems]].mean().idxmin())
+        cost = share.max() - share[advised]
+        rows.append((problem.title, advised, str(share.idxmax()), float(cost)))
     return pd.DataFrame(rows, columns=["problem", "advised", "best", "cost"])
 
 

@@ -61,10 +61,6 @@ class Outcomes(NamedTuple):
             text = table.to_csv(index=False, float_format="%.8g")
             write_whole(folder / f"{name}.csv.xz", lzma.compress(text.encode()))
 
-    def of(self, problems: Sequence[str]) -> Outcomes:
-        """Return the outcomes of some problems, by their titles."""
-        return Outcomes(*(table[table["problem"].isin(problems)] for table in self))
-
     def finished_by_all(self, suite: Suite) -> Outcomes:
         """Return the outcomes of the problems that every entrant of the suite has finished.
 
@@ -75,7 +71,8 @@ class Outcomes(NamedTuple):
             problem.title: {x.label for x in suite.entrants if suite.takes_part(x, problem)}
             for problem in suite.problems
         }
-        return self.of([title for title, labels in everybody.items() if ran.get(title) == labels])
+        whole = [title for title, labels in everybody.items() if ran.get(title) == labels]
+        return Outcomes(*(table[table["problem"].isin(whole)] for table in self))
 
     @classmethod
     def read(cls, folder: Path = SHIPPED) -> Outcomes:
