@@ -6,6 +6,7 @@ import ctypes
 import gc
 import os
 import sys
+import time
 from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -105,6 +106,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 break
             if any(item.path.is_relative_to(here / place) for place in places):
                 item.add_marker(mark)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--minutes", type=float, help="begin no test after so many minutes; those are skipped"
+    )
+
+
+BEGAN = time.monotonic()
+
+
+@pytest.hookimpl(tryfirst=True)  # before fixtures, which may take long themselves
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    minutes = item.config.getoption("--minutes")
+    if minutes is not None and time.monotonic() - BEGAN > 60 * minutes:
+        pytest.skip(f"not begun within {minutes:g} minutes")
 
 
 def pytest_configure(config: pytest.Config) -> None:

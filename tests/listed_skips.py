@@ -57,6 +57,7 @@ CONDITIONS: dict[str, Callable[[Found], bool]] = {
     "not Linux": lambda _: sys.platform != "linux",
     "not POSIX": lambda _: os.name != "posix",
     "no full disk": lambda _: not Path("/dev/full").exists(),
+    "minutes asked for": lambda _: "--minutes" in f"{sys.argv} {os.environ.get('PYTEST_ADDOPTS')}",
     "no chromium": lambda _: not (shutil.which("chromium") and shutil.which("chromedriver")),
 }
 """When a listed reason may be given, asked of the session and not of the test that gives it."""
