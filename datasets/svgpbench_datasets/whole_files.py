@@ -20,7 +20,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     try:
         yield draft
         if draft.exists():
-            with draft.open("rb") as file:
+            with draft.open("r+b") as file:  # Windows syncs only what is open for writing
                 os.fsync(file.fileno())
             draft.replace(path)
     finally:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pandas as pd
 
 from svgpbench.errors import UserError
-from svgpbench.experiments import Selection, TableEntry, load_experiment, resolve
-from svgpbench.experiments.validation import checked_cells
+from svgpbench.experiments import Selection, TableEntry, load_experiment
+from svgpbench.experiments.plan import Plan
+from svgpbench.experiments.validation import checked_plan
 from svgpbench.output.figure_and_table_types import TableKind, entries_of, kind_of
 from svgpbench.papers import load_paper, paper_folders
 from svgpbench.papers.judged_claims import judged_claims
@@ -91,8 +92,8 @@ def run(
     """
     name, folder = str(experiment), Path(results)
     selection = Selection(backends=backends, methods=methods, data=data, seeds=seeds)
-    cells = checked_cells(name, load_experiment(name), preset, selection)
-    summary = run_cells(cells, results=folder, jobs=jobs, timeout=timeout, force=force)
+    plan = checked_plan(name, preset, selection)
+    summary = run_cells(plan.configs, results=folder, jobs=jobs, timeout=timeout, force=force)
     if summary.interrupted:
         raise KeyboardInterrupt
     return store.records_of(folder, summary.cells).records
@@ -148,8 +149,8 @@ def table(
     default = TableEntry(name="finals")
     entry = entries_of(declared.tables, default, f"table of {declared.name}", name)[0]
     kind: TableKind = kind_of(TABLES, entry, declared)
-    cells = resolve(declared, preset) if preset else None
-    return kind.build(collect(Path(results), declared, cells)).frame
+    cells = Plan.of(declared, preset) if preset else declared
+    return kind.build(collect(Path(results), cells)).frame
 
 
 def check(

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from svgpbench.errors import UserError, unknown
-from svgpbench.importing import FRAMEWORK_LIMIT_S, LIMIT_S, import_in_time, limit_s
 from svgpbench.ops import Capabilities, Framework, Ops
 from svgpbench.source_code import Sources, is_own_source
 
@@ -117,10 +116,8 @@ def _loaded(group: str, point: EntryPoint) -> Any:
     if _is_ours(point):
         return _own(point)
     what = f"{GROUPS[group]} {point.name!r}{_owner(point)}"
-    heavy = group == BACKENDS and point.name in frameworks()
-    limit = limit_s(FRAMEWORK_LIMIT_S if heavy else LIMIT_S)
     try:
-        found = import_in_time(point.module, point.load, limit)
+        found = point.load()
         why = _misfit(group, point.name, found)
     except UserError as error:
         raise UserError(f"{what} cannot be loaded: {error}") from error
@@ -270,7 +267,6 @@ def left_out(group: str) -> Iterator[tuple[str, str]]:
 def _sorted_out(group: str) -> tuple[dict[str, Any], dict[str, str]]:
     found: dict[str, Any] = {}
     lines: dict[str, str] = {}
-    limit_s(LIMIT_S)  # an invalid limit is the user's mistake, not a plugin's
     for name, point in plugins(group).items():
         if group == BACKENDS and name in frameworks():
             continue

@@ -19,7 +19,8 @@ from svgpbench.cli.application import exit_code
 from svgpbench.comparison.comparison import Comparison, Row, compared
 from svgpbench.comparison.inputs import folders, methods_or_backends
 from svgpbench.errors import UserError
-from svgpbench.experiments import Selection, load_experiment, resolve
+from svgpbench.experiments import Selection, load_experiment
+from svgpbench.experiments.plan import Plan
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.results.collect import Collected, collect
 from svgpbench.results.records import Record, read_record, record_files, write_record
@@ -33,8 +34,8 @@ DATA = ("airfoil", "ionosphere", "pima")
 def records() -> Collected:
     """Two methods on three data sets and two backends, with the perturbed replicas of one."""
     chosen = Selection(methods=(ONE, OTHER), data=DATA, backends=("jax", "torch"))
-    cells = [x for x in resolve(FIG3, "paper", chosen) if x.method.title in (ONE, OTHER)]
-    return collect(RESULTS, FIG3, cells)
+    plan = Plan.of(FIG3, "paper", chosen)
+    return collect(RESULTS, plan.only(lambda x: x.method.title in (ONE, OTHER)))
 
 
 def by(found: Comparison, metric: str, **shared: str) -> Row:
@@ -304,7 +305,7 @@ def test_what_a_later_version_of_a_method_made_replaces_the_earlier_in_its_folde
                 after, record.model_copy(update={"cell_id": now.cell_id, "method_version": 2})
             )
             write_record(after, read_record(before.joinpath(*path.parts[-3:])))
-    found = compared(folders(before, after, "adam2021-fig3"), ["nlpd"])
+    found = compared(folders(before, after, FIG3), ["nlpd"])
     row = by(found, "nlpd", method=ONE)
     assert row.effect.value == pytest.approx(0.0202)
     assert not any("no partner" in note for note in found.notes)
@@ -332,13 +333,14 @@ def test_folders_are_narrowed_by_experiment_preset_and_backend(
     pair: Callable[[Change], tuple[Path, Path]],
 ) -> None:
     before, after = pair(worse)
-    cells = resolve(FIG3, "quick")  # two folds
-    row = by(compared(folders(before, after, FIG3.name, cells), ["nlpd"]), "nlpd", method=ONE)
+    two_folds = Plan.of(FIG3, "quick")
+    row = by(compared(folders(before, after, two_folds), ["nlpd"]), "nlpd", method=ONE)
     assert row.pairs == 2
-    assert len(folders(before, after, None, None, ["torch"]).first.records) == 10
+    assert len(folders(before, after, None, ["torch"]).first.records) == 10
+    another = FIG3.model_copy(update={"name": "another"})
     for arguments, message in (
-        ((None, None, ["jax"]), "no records on jax in .*before"),
-        (("another", None, None), "no records of another in .*before"),
+        ((None, ["jax"]), "no records on jax in .*before"),
+        ((another, None), "no records of another in .*before"),
     ):
         with pytest.raises(UserError, match=message):
             folders(before, after, *arguments)

@@ -80,6 +80,9 @@ def test_om_is_biased_by_the_path_on_a_gp_sample(capsys: pytest.CaptureFixture[s
     ("more", "told"),
     [
         (["--optima", "kobe2021-optima"], "give --optima NAME and --optimum A/B"),
+        (["--optima", "kobe2021-optima", "--json"], "--optima has no --json: leave it out"),
+        (["--figure", "gain.png"], "--figure is of --over-training: give it too"),
+        (["--over-training", "--fail-if-worse"], "--fail-if-worse has no --over-training"),
         ([*OPTIMA, "full, M = 50"], "give --optima NAME and --optimum A/B"),
         ([*OPTIMA, "O(M), M = 5/full, M = 50"], "O(M), M = 50"),
     ],

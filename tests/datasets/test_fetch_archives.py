@@ -88,6 +88,16 @@ def test_unix_compress_is_read(server: Server, cache: Path) -> None:
     assert fetch_file(file, cache=cache).read_bytes() == short
 
 
+@pytest.mark.skipif(shutil.which("gzip") is None, reason="no gzip command")
+def test_unix_compress_with_a_wrong_code_is_damage_and_not_a_shorter_file(
+    server: Server, cache: Path
+) -> None:
+    whole = unix_compressed(TEXT[:150])
+    broken = whole[:60] + b"\xff" * 6  # codes that are in no table
+    answer = refused(server, cache, zipped((MEMBER, broken)))
+    assert answer == "its compression is damaged (gzip cannot read it to the end)"
+
+
 def test_without_a_gzip_command_unix_compress_is_refused(
     server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

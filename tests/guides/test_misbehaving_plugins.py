@@ -1,9 +1,8 @@
-"""A plugin that hangs, leaves, lies or takes a name is one line, and takes nothing of the others down."""
+"""A plugin that leaves, lies or takes a name is one line, and takes nothing of the others down."""
 
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,7 @@ from guide import Done, Guide
 
 from svgpbench.results.records import read_record, record_files
 
-LIMIT = "SVGPBENCH_IMPORT_LIMIT"
 FILES = {
-    "sleeper": "import time\nwhile True:\n    time.sleep(0.05)\n",
     "leaver": "raise SystemExit(0)\n",
     "liar": """
 from svgpbench.methods.dual import DualSVGP
@@ -55,8 +52,6 @@ LOUD = Framework(module="json", install="json", environment=environment)
 }
 POINTS = """
 [svgpbench.methods]
-sleeper = sleeper:Method
-sleeper-too = sleeper:Other
 leaver = leaver:Method
 liar = liar:Method
 wavering = liar:Wavering
@@ -75,8 +70,7 @@ OF = "of package odd 2.1"
 
 
 @pytest.fixture
-def guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guide:
-    monkeypatch.setenv(LIMIT, "6")
+def guide(tmp_path: Path) -> Guide:
     for name, text in FILES.items():
         (tmp_path / f"{name}.py").write_text(text)
     info = tmp_path / "odd-2.1.dist-info"
@@ -91,15 +85,10 @@ def said_of(rows: list[dict[str, str]]) -> dict[str, str]:
 
 
 def test_each_is_listed_with_its_package_and_the_reason_beside_all_others(guide: Guide) -> None:
-    before = time.monotonic()
     done = guide.run("list", "--json")
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - before < 60.0
     listed = json.loads(done.stdout)
-    hangs = f"cannot be loaded: its import did not end within 6 s ({LIMIT} gives it longer)"
     assert said_of(listed["methods"]) == {
-        "sleeper": f"method 'sleeper' {OF} {hangs}",
-        "sleeper-too": f"method 'sleeper-too' {OF} {hangs}",
         "leaver": f"method 'leaver' {OF} cannot be loaded: SystemExit: 0",
         "liar": f"method 'liar' {OF} cannot be used: it calls itself 't-svgp'; "
         "`name` must be that of its entry point",
@@ -138,13 +127,13 @@ def test_the_doctor_names_them_and_finds_nothing_wrong_with_the_rest(guide: Guid
     done = guide.run("doctor", "--json")
     assert done.returncode == 0, done.stderr
     found = {one["found"] for one in json.loads(done.stdout) if OF in one["found"]}
-    assert len([line for line in found if "'sleeper'" in line]) == 1
+    assert len([line for line in found if "'leaver'" in line]) == 1
     assert f"framework 'loud' {OF} cannot be loaded: OSError: no licence" in found
 
 
 def test_asked_for_by_name_each_is_one_line(guide: Guide) -> None:
     refused: list[Done] = guide.run_each(
-        ["speed", "--method", "sleeper"],
+        ["speed", "--method", "leaver"],
         ["check", "--backend", "liar"],
         ["cost", "leaver"],
         ["run", guide.changed("rivers.toml", ('name = "t-svgp"', 'name = "liar"'), to="liar.toml")],
@@ -163,13 +152,3 @@ def test_a_cell_that_raises_in_one_says_at_which_line(guide: Guide) -> None:
         at = FILES["liar"].splitlines().index('        raise ValueError("a shape")') + 1
         assert (record.status, record.message) == ("error", f"ValueError: a shape (liar.py:{at})")
         assert "in shapeless" in record.traceback
-
-
-def test_a_limit_that_is_no_number_is_one_line(
-    guide: Guide, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for text in ("soon", "0", "-1", "nan", "inf"):
-        monkeypatch.setenv(LIMIT, text)
-        done = guide.run("list", "kernels")
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-        assert done.stderr.startswith(f"error: {LIMIT}='{text}': give a number of seconds")

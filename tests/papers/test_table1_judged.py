@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from planted_table1 import TABLE1, Levels, plant, plant_choice
 
-from svgpbench.experiments import resolve
+from svgpbench.experiments.plan import Plan
 from svgpbench.papers import load_paper
 from svgpbench.papers.grading import Judged, Part, judge
 from svgpbench.papers.published_values import as_text, compare_with_records
@@ -149,7 +149,7 @@ def test_natural_gradients_beat_adam_on_mnist_in_density(
 
 def test_each_printed_figure_has_ours_beside_it_row_by_row(tmp_path: Path) -> None:
     cells = plant(tmp_path, "paper", AS_PRINTED)
-    records = collect(tmp_path, TABLE1, cells).records
+    records = collect(tmp_path, Plan(TABLE1, tuple(cells))).records
     rows = compare_with_records(PRINTED, records, [], TABLE1.methods)
     assert [row.printed for row in rows] == PRINTED
     for row in rows:
@@ -165,7 +165,7 @@ def test_each_printed_figure_has_ours_beside_it_row_by_row(tmp_path: Path) -> No
 
 def test_the_grade_beside_a_figure_is_that_on_it(tmp_path: Path) -> None:
     one = judged(17, tmp_path, {"t-SVGP 4E1M .030 .03": 0.260})
-    records = collect(tmp_path, TABLE1, resolve(TABLE1, "paper")).records
+    records = collect(tmp_path, Plan.of(TABLE1, "paper")).records
     rows = compare_with_records(PRINTED, records, [one], TABLE1.methods)
     grades = ["holds"] * 2 + ["no figure"] + ["holds"] * 8 + ["fails"]
     assert [row[2] for row in as_text(rows).rows] == [f"adam2021-17: {x}" for x in grades]
@@ -175,7 +175,7 @@ def test_all_methods_that_may_stand_for_a_row_stand_there_before_one_is_chosen(
     tmp_path: Path,
 ) -> None:
     cells = plant(tmp_path, "rates", {"": 0.3, "t-SVGP 2E1M .040": 0.4})
-    records = collect(tmp_path, TABLE1, cells).records
+    records = collect(tmp_path, Plan(TABLE1, tuple(cells))).records
     rows = compare_with_records(PRINTED, records, [], TABLE1.methods)
     second = [row for row in rows if row.printed.setting == "t-SVGP, lrE=? lrM=.10 E=2 M=1"]
     rates = [".030", ".035", ".040"]

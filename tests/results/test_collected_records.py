@@ -12,6 +12,7 @@ from svgpbench.config import BackendConfig, CellConfig, MethodConfig, SplitConfi
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment
 from svgpbench.experiments.cell import identify
+from svgpbench.experiments.plan import Plan
 from svgpbench.output.result_table import Finals
 from svgpbench.results.collect import Collected, collect
 from svgpbench.results.records import Record, write_record
@@ -28,6 +29,10 @@ EXPERIMENT = Experiment.model_validate(
         "methods": [{"name": "q-svgp", "label": "Z"}, {"name": "t-svgp", "label": "A"}],
     }
 )
+
+
+def plan(*configs: CellConfig) -> Plan:
+    return Plan(EXPERIMENT, configs)
 
 
 def stored(folder: Path, *configs: CellConfig, **of_record: Any) -> list[CellConfig]:
@@ -93,10 +98,10 @@ def test_backends_come_as_the_experiment_names_them_then_splits_folds_and_seeds(
 def test_of_the_cells_that_were_to_run_those_missing_are_counted(tmp_path: Path) -> None:
     cells = [cell(fold=fold) for fold in range(5)]
     stored(tmp_path, *cells[:2], cell("boston"))
-    found = collect(tmp_path, EXPERIMENT, cells)
+    found = collect(tmp_path, plan(*cells))
     assert (found.missing, found.notes) == (3, ("3 of 5 cells have not run",))
     assert [row[0] for row in rows(found)] == ["airfoil"] * 2  # what was not asked for stays out
-    complete = collect(tmp_path, EXPERIMENT, cells[:2])
+    complete = collect(tmp_path, plan(*cells[:2]))
     assert (complete.missing, complete.notes) == (0, ())
     assert (collect(tmp_path, EXPERIMENT).missing, len(collect(tmp_path, EXPERIMENT).records)) == (
         0,
@@ -110,14 +115,14 @@ def test_a_method_has_the_label_that_the_experiment_gives_it_today(tmp_path: Pat
         for label in ("old", "new")
     )
     stored(tmp_path, old)
-    assert [row[1] for row in rows(collect(tmp_path, EXPERIMENT, [old]))] == ["old"]
-    assert [row[1] for row in rows(collect(tmp_path, EXPERIMENT, [new]))] == ["new"]
+    assert [row[1] for row in rows(collect(tmp_path, plan(old)))] == ["old"]
+    assert [row[1] for row in rows(collect(tmp_path, plan(new)))] == ["new"]
 
 
 def test_nothing_to_show_is_one_line(tmp_path: Path) -> None:
-    for cells in (None, [cell()]):
+    for cells in (EXPERIMENT, plan(cell())):
         with pytest.raises(UserError, match=r"no records of by-hand in .*; run it first") as caught:
-            collect(tmp_path, EXPERIMENT, cells)
+            collect(tmp_path, cells)
         assert "\n" not in str(caught.value)
 
 
@@ -126,7 +131,7 @@ def test_records_of_other_cells_are_named_where_a_preset_has_none(tmp_path: Path
     stored(tmp_path, run)
     said = f"which has 1 of other cells, on {run.backend.title}; give --backend {run.backend.title}"
     with pytest.raises(UserError, match=said):
-        collect(tmp_path, EXPERIMENT, [asked])
+        collect(tmp_path, plan(asked))
 
 
 def test_data_that_are_not_at_hand_keep_no_others_from_being_shown(tmp_path: Path) -> None:

@@ -88,11 +88,11 @@ def test_what_has_records_has_its_figure_and_what_has_none_its_command(name: str
 def test_printed_numbers_stand_beside_those_of_the_records(name: str, artefact: str) -> None:
     paper = load_paper(name)
     (planned,) = (x for x in plan(all_of(paper), None, ()) if x.artefact.id == artefact)
-    found = collect(RESULTS, planned.experiment, planned.cells)
+    found = collect(RESULTS, planned.plan)
     printed = [x for x in paper.printed if x.artefact == artefact]
     stand_in = bool(planned.artefact.missing)
     rows = compare_with_records(
-        printed, found.records, [], planned.experiment.methods, stand_in=stand_in
+        printed, found.records, [], planned.plan.experiment.methods, stand_in=stand_in
     )
     table = [line.strip("| ").split(" | ") for line in sections(name)[artefact].splitlines()]
     committed = {(row[0], row[1]): row[3:] for row in table if len(row) == 7}

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svgpbench.errors import UserError
-from svgpbench.experiments import load_experiment, resolve
+from svgpbench.experiments import load_experiment
+from svgpbench.experiments.plan import Plan
 from svgpbench.runs.shards import CellShard
 
 IDS = st.lists(st.integers(0, 2**64 - 1).map("{:016x}".format), unique=True)
@@ -26,8 +27,9 @@ def test_each_cell_is_in_one_shard_whatever_the_order_and_none_is_larger(
 
 
 def test_shards_of_an_experiment_are_its_cells_in_their_order() -> None:
-    cells = resolve(load_experiment("adam2021-fig3"), "quick")
-    parts = [CellShard(place, 4).select(cells) for place in range(1, 5)]
+    plan = Plan.of(load_experiment("adam2021-fig3"), "quick")
+    cells = plan.configs
+    parts = [CellShard(place, 4).select(plan).configs for place in range(1, 5)]
     found = [[cells.index(cell) for cell in part] for part in parts]
     assert sorted(at for part in found for at in part) == list(range(len(cells)))
     assert all(part == sorted(part) for part in found)

@@ -142,6 +142,17 @@ def test_where_every_trial_failed_there_is_a_row_for_every_fold(last: str) -> No
     assert len(trials) == len(memory.executed)
 
 
+def test_an_entrant_of_which_every_trial_failed_takes_no_vote_from_the_others() -> None:
+    memory = Memory(lambda x: None if x.entrant == ADAM else usual_score(x))
+    assert memory.run([PROBLEM], [TIED, ADAM])
+    found = memory.outcomes([PROBLEM], [TIED, ADAM])
+    failed = found.runs["entrant"] == ADAM.label
+    assert set(found.runs.loc[failed, "status"]) == {"no trial finished"}
+    best = found.runs.set_index("fold")["best_nlpd"]
+    assert best[failed.to_numpy()].to_dict() == best[~failed.to_numpy()].to_dict()
+    assert Board(found, [TIED.label, ADAM.label]).problems == [PROBLEM.title]
+
+
 def test_without_a_finished_entrant_or_with_references_alone_the_tables_have_their_columns() -> (
     None
 ):

@@ -59,6 +59,7 @@ GRID_OF_13 = ("m_rates = [0.02, 0.1]", f"m_rates = {[0.01 * i for i in range(1, 
             ('name = "banana, probit"\ndata = "banana"', 'data = "thesis-sinusoid"'),
             ["problem 'thesis-sinusoid' is there 2 times"],
         ),
+        (("rows_below = 200\n", "rows_below = 3000\n"), ["[3000, 2000]; sort them"]),
         (GRID_OF_13, ["'adam'", "13 pairs of rates", "at most 12"]),
         (("e_rates = [0.02]\nm_rates = [0.02, 0.1]\n", ""), ["'adam'", "give e_rates and m_rates"]),
         (

@@ -89,11 +89,32 @@ def _unix_uncompressed(source: IO[bytes], closing: ExitStack) -> IO[bytes]:
     shutil.copyfileobj(source, compressed, _CHUNK)
     compressed.seek(0)
     process = subprocess.Popen(
-        [command, "-dc"], stdin=compressed, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [command, "-dc"],
+        bufsize=0,
+        stdin=compressed,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
     closing.enter_context(process)
     closing.callback(process.kill)
-    return cast(IO[bytes], process.stdout)
+    return io.BufferedReader(_OutputOfGzip(process))
+
+
+class _OutputOfGzip(io.RawIOBase):
+    """The output of a `gzip` process. Its end raises `WrongContent` if the process failed."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process, self._output = process, cast(io.FileIO, process.stdout)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        count = self._output.readinto(buffer)
+        # up to a wrong code there is output; only the exit code tells that more was to come
+        if not count and self._process.wait() == 1:
+            raise WrongContent("its compression is damaged (gzip cannot read it to the end)")
+        return count
 
 
 def _member(raw: IO[bytes], member: str, bound: int, closing: ExitStack) -> IO[bytes]:

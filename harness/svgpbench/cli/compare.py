@@ -17,7 +17,7 @@ from svgpbench.cli.options import (
     Backends,
     PresetName,
     RecordsFolder,
-    chosen_cells,
+    chosen_plan,
     records_folder,
 )
 from svgpbench.cli.printing import print_json, say, show
@@ -100,6 +100,19 @@ def compare_command(
 
     for name in metric or ():
         known_measure(name)
+    beside_optima = optima is not None or optimum is not None
+    of_ends = not over_training and not beside_optima
+    for mistaken, line in (
+        (fail_if_worse and not of_ends, "--fail-if-worse has no --over-training and no --optima"),
+        (figure is not None and not over_training, "--figure is of --over-training: give it too"),
+        (
+            as_markdown and of_ends,
+            "--markdown is of --over-training and --optima: give one of them",
+        ),
+        (as_json and beside_optima and not over_training, "--optima has no --json: leave it out"),
+    ):
+        if mistaken:
+            raise UserError(line)
     declared = None if experiment is None else load_experiment(experiment)
     if preset and declared is None:
         raise UserError(f"--preset {preset} is of an experiment: give --experiment too")
@@ -112,16 +125,14 @@ def compare_command(
     if over_training:
         _show_over_training(sides, metric, figure, as_markdown, as_json)
         return
-    if optima is not None or optimum is not None:
+    if beside_optima:
         first, slash, second = (optimum or "").partition("/")
-        if optima is None or not (first and slash and second) or results is None:
+        if optima is None or not (first and slash and second):
             raise UserError("give --optima NAME and --optimum A/B, two of its methods")
-        at_optima = load_experiment(optima)
-        beside = _sides_of_experiment(first, second, at_optima, None, results, backend)
+        at_optima, folder = load_experiment(optima), records_folder(results)
+        beside = _sides_of_experiment(first, second, at_optima, None, folder, backend)
         _show_beside_optima(sides, beside, metric, as_markdown)
         return
-    if figure is not None or as_markdown:
-        raise UserError("--figure and --markdown are of --over-training: give it too")
     comparison = compared(sides, metric or ())
     if as_json:
         print_json(comparison.to_json())
@@ -197,9 +208,8 @@ def _sides_of_folders(
         if not folder.is_dir():
             raise UserError(f"{folder}: there is no such folder; compare two folders of records, or "
                             "two methods or backends of --experiment")  # fmt: skip
-    cells = chosen_cells(declared, preset, backends) if declared else None
-    name = None if declared is None else declared.name
-    return folders(first, second, name, cells, backends)
+    cells = chosen_plan(declared, preset, backends) if declared else None
+    return folders(first, second, cells, backends)
 
 
 def _sides_of_experiment(
@@ -213,7 +223,7 @@ def _sides_of_experiment(
     from svgpbench.comparison.inputs import methods_or_backends
     from svgpbench.results.collect import collect
 
-    collected = collect(results, declared, chosen_cells(declared, preset, backends), backends)
+    collected = collect(results, chosen_plan(declared, preset, backends), backends)
     return methods_or_backends(collected, first, second, each_backend=bool(backends))
 
 

@@ -13,8 +13,8 @@ from svgpbench.cli.printing import tell
 from svgpbench.errors import UserError
 
 if TYPE_CHECKING:
-    from svgpbench.config import CellConfig
     from svgpbench.experiments import Experiment
+    from svgpbench.experiments.plan import Plan
 
 RESULTS = Path("runs")
 """Default folder of records."""
@@ -98,13 +98,14 @@ DaskAddress: TypeAlias = Annotated[
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def chosen_cells(
+def chosen_plan(
     declared: Experiment, preset: str | None, backends: Sequence[str] | None
-) -> list[CellConfig] | None:
-    """Return the cells of a preset on the chosen backends, as `svgpbench run` does; None without a preset."""
-    from svgpbench.experiments import Selection, resolve
+) -> Plan | Experiment:
+    """Return the cells of a preset on the chosen backends; without a preset, the whole experiment."""
+    from svgpbench.experiments import Selection
+    from svgpbench.experiments.plan import Plan
 
-    return resolve(declared, preset, Selection(backends=backends or ())) if preset else None
+    return Plan.of(declared, preset, Selection(backends=backends or ())) if preset else declared
 
 
 def records_folder(results: Path | None) -> Path:

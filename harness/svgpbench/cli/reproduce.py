@@ -138,7 +138,7 @@ def _run(planned: Sequence[PlannedArtefact], results: Path) -> Collection[str]:
     from svgpbench.experiments.validation import check_cells
     from svgpbench.runs.pool import run_cells
 
-    cells = [cell for item in planned for cell in item.cells]
+    cells = [cell for item in planned for cell in item.plan.configs]
     if not cells:
         return set()
     check_cells(cells)

@@ -27,9 +27,9 @@ from svgpbench.cli.options import (
 from svgpbench.cli.printing import print_json, say
 from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.errors import UserError
-from svgpbench.experiments import Selection, load_experiment
+from svgpbench.experiments import Selection
 from svgpbench.experiments.resolve import DEFAULT_PRESET
-from svgpbench.experiments.validation import checked_cells
+from svgpbench.experiments.validation import checked_plan
 from svgpbench.results.records import Record
 from svgpbench.training.checkpoints import EVERY_S
 
@@ -101,8 +101,7 @@ def run_command(
         device=device,
         threads=threads,
     )
-    declared = load_experiment(experiment)
-    cells = checked_cells(experiment, declared, preset, selection)
+    plan = checked_plan(experiment, preset, selection)
     if timeout is not None and not timeout > 0:
         raise UserError(f"--timeout {timeout:g}: give a number of seconds above 0")
     if memory is not None and not memory > 0:
@@ -110,7 +109,7 @@ def run_command(
     if not checkpoint >= 0:
         raise UserError(f"--checkpoint {checkpoint:g}: give a number of seconds, at least 0")
     if part:
-        cells = part.select(cells)
+        plan = part.select(plan)
     refuse_unwritable(results, f"--results {results}")
     memory_bytes = None if memory is None else memory * 2**30
     with (
@@ -120,7 +119,7 @@ def run_command(
         ) as executor,
     ):
         summary = run_cells(
-            cells,
+            plan.configs,
             results=results,
             jobs=jobs,
             timeout=timeout,
@@ -134,7 +133,7 @@ def run_command(
     words = ["svgpbench", "table", experiment]
     # Another selection may have cells outside the preset. The table of the preset would omit them.
     chosen = Selection(backends=selection.backends)
-    if selection == chosen and (preset or DEFAULT_PRESET in declared.presets):
+    if selection == chosen and (preset or DEFAULT_PRESET in plan.experiment.presets):
         words += ["--preset", preset or DEFAULT_PRESET]
         words += [word for name in selection.backends for word in ("--backend", name)]
     if results != RESULTS:

@@ -13,7 +13,7 @@ from svgpbench.cli.options import (
     ExperimentName,
     PresetName,
     RecordsFolder,
-    chosen_cells,
+    chosen_plan,
     records_folder,
 )
 from svgpbench.cli.printing import print_json, say, show
@@ -117,4 +117,4 @@ def collected_records(
     """Return the records of an experiment, of a preset or all."""
     from svgpbench.results.collect import collect
 
-    return collect(results, declared, chosen_cells(declared, preset, backends), backends)
+    return collect(results, chosen_plan(declared, preset, backends), backends)

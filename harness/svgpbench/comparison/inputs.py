@@ -10,8 +10,9 @@ from pathlib import Path
 
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError, unknown
-from svgpbench.experiments.cell import identify
+from svgpbench.experiments import Experiment
 from svgpbench.experiments.identity import essential
+from svgpbench.experiments.plan import Plan
 from svgpbench.results.collect import Collected, refuse_mixture, several_forms
 from svgpbench.results.frames import final_frame, reference_backend
 from svgpbench.results.records import Record
@@ -91,8 +92,7 @@ def _titles(record: Record) -> dict[str, str]:
 def folders(
     first: Path,
     second: Path,
-    experiment: str | None = None,
-    cells: Sequence[CellConfig] | None = None,
+    cells: Plan | Experiment | None = None,
     backends: Sequence[str] | None = None,
 ) -> Sides:
     """Return two folders of records as sides.
@@ -103,30 +103,32 @@ def folders(
     Args:
         first: folder of records.
         second: the other folder.
-        experiment: the experiment to compare; None compares all.
-        cells: the cells to compare; None compares all.
+        cells: the experiment to compare, or the cells of a plan; None compares all experiments.
         backends: names of backends to compare; None or empty compares all.
 
     Raises:
         UserError: a folder has no such records, or some that do not fit together.
     """
-    side_1, notes_1 = _read(first, experiment, cells, backends)
-    side_2, notes_2 = _read(second, experiment, cells, backends)
-    what = f"{experiment or 'all experiments'}: {first} against {second}"
+    side_1, notes_1 = _read(first, cells, backends)
+    side_2, notes_2 = _read(second, cells, backends)
+    what = f"{_experiment_name(cells) or 'all experiments'}: {first} against {second}"
     return Sides(what, side_1, side_2, ("method", "backend"), True, notes_1 + notes_2)
 
 
+def _experiment_name(cells: Plan | Experiment | None) -> str | None:
+    experiment = cells.experiment if isinstance(cells, Plan) else cells
+    return None if experiment is None else experiment.name
+
+
 def _read(
-    folder: Path,
-    experiment: str | None,
-    cells: Sequence[CellConfig] | None,
-    backends: Sequence[str] | None,
+    folder: Path, cells: Plan | Experiment | None, backends: Sequence[str] | None
 ) -> tuple[Side, tuple[str, ...]]:
     """Return a folder as a side, and notes on damaged files. Raises `UserError` without records."""
+    experiment = _experiment_name(cells)
     folder_records = records_in(folder, experiment)
     records = folder_records.records
-    if cells is not None:
-        settings = {_settings(identify(cell).config) for cell in cells}
+    if isinstance(cells, Plan):
+        settings = {_settings(identity.config) for identity in cells.identities}
         records = [record for record in records if _settings(record.config) in settings]
     if backends:
         names = set(backends)

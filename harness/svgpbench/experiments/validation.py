@@ -8,9 +8,9 @@ from svgpbench.config import CellConfig, KernelConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import build_model, load_data, prepare_data
 from svgpbench.experiments.compatibility import refuse_incompatible
-from svgpbench.experiments.loading import is_file_name
-from svgpbench.experiments.resolve import Selection, resolve
-from svgpbench.experiments.schema import Experiment
+from svgpbench.experiments.loading import is_file_name, load_experiment
+from svgpbench.experiments.plan import Plan
+from svgpbench.experiments.resolve import Selection
 from svgpbench.initialization.inducing_inputs import initialisation
 from svgpbench.kernels.kernels import lengthscale_count
 from svgpbench.likelihoods import build_likelihood
@@ -18,16 +18,18 @@ from svgpbench.methods import build_method
 from svgpbench.plugins import check_backend, declared_capabilities, refuse_not_offered
 
 
-def checked_cells(
-    name: str, experiment: Experiment, preset: str | None, selection: Selection | None = None
-) -> list[CellConfig]:
-    """Return the cells to run. Raises `UserError`, with the file's name if it is the user's own."""
+def checked_plan(name: str, preset: str | None, selection: Selection | None = None) -> Plan:
+    """Return the cells of an experiment to run, all checked.
+
+    Raises `UserError`, with the file's name if it is the user's own.
+    """
+    experiment = load_experiment(name)
     try:
-        cells = resolve(experiment, preset, selection)
-        check_cells(cells)
+        plan = Plan.of(experiment, preset, selection)
+        check_cells(plan.configs)
     except UserError as error:
         raise UserError(f"{name}: {error}" if is_file_name(name) else str(error)) from None
-    return cells
+    return plan
 
 
 def check_cells(cells: Sequence[CellConfig]) -> None:
@@ -41,7 +43,10 @@ def check_cells(cells: Sequence[CellConfig]) -> None:
         if (offers := declared_capabilities(backend.name)) is not None:
             refuse_not_offered(backend.name, offers, backend.mode, backend.dtype, backend.device)
     combinations = {
-        (cell.method.title, cell.likelihood, cell.inducing, cell.training, cell.backend.dtype): cell
+        (
+            *(cell.method.title, cell.kernel, cell.likelihood),
+            *(cell.inducing, cell.training, cell.backend.dtype),
+        ): cell
         for cell in cells
     }
     for cell in combinations.values():
@@ -56,11 +61,9 @@ def _first_of_each_problem(cells: Iterable[CellConfig]) -> list[CellConfig]:
     return list(
         {
             (
-                cell.data.name,
-                cell.split,
-                cell.inducing,
-                _inducing_inputs(cell),
-                cell.training.batch_size,
+                *(cell.data.name, cell.data.standardise_x, cell.data.standardise_y, cell.split),
+                *(cell.kernel, cell.likelihood, cell.inducing),
+                *(_inducing_inputs(cell), cell.training.batch_size),
             ): cell
             for cell in reversed(list(cells))
         }.values()

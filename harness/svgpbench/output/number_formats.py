@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 
@@ -42,19 +43,23 @@ def scaled(number: float) -> str:
     """Return a number with a prefix and three digits, such as `1.23 G`; `–` for NaN."""
     if math.isnan(number):
         return "–"
-    power = min(max(math.floor(math.log10(number) / 3), 0) if number > 0 else 0, len(PREFIXES) - 1)
-    return f"{number / 1000**power:.3g} {PREFIXES[power]}".strip()
+    return _with_unit(number, PREFIXES).strip()
+
+
+def _with_unit(number: float, units: Sequence[str]) -> str:
+    """Return a number with three digits and a unit. Each unit is 1000 of the one before it."""
+    for unit in units[:-1]:
+        if number < 999.5:  # from there on three digits would read 1e+03
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} {units[-1]}"
 
 
 def milliseconds(seconds: float) -> str:
     """Return seconds as milliseconds: three digits, or all whole digits from 1 s on."""
-    return f"{1000 * seconds:.3g}" if seconds < 1 else f"{1000 * seconds:.0f}"
+    return f"{1000 * seconds:.3g}" if seconds < 0.9995 else f"{1000 * seconds:.0f}"
 
 
 def in_bytes(size: float) -> str:
     """Return a number of bytes with a unit: `1.2 MB`."""
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} GB"
+    return _with_unit(size, ("B", "kB", "MB", "GB", "TB"))

@@ -20,9 +20,10 @@ from pydantic import ValidationError
 from svgpbench.benchmarks.time_to_target.plan import read_plan
 from svgpbench.config import Strict
 from svgpbench.errors import UserError, unknown
-from svgpbench.experiments import Experiment, load_experiment, resolve
+from svgpbench.experiments import Experiment, load_experiment
 from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.loading import is_file_name, parse_toml
+from svgpbench.experiments.plan import Plan
 from svgpbench.experiments.resolve import counts_of_runs, shown_names
 from svgpbench.papers.predicates.all_predicates import AnyPredicate
 from svgpbench.papers.predicates.computations import ComputedPart
@@ -219,7 +220,7 @@ def _check_methods(
         else:
             traced = re.fullmatch(r"\d{1,18}", moment) is not None and all(
                 cell.training.is_traced(int(moment))
-                for cell in resolve(experiment, preset)
+                for cell in Plan.of(experiment, preset).configs
                 if names[cell.method.title] == method
             )
         if separator and not traced:

@@ -17,8 +17,7 @@ from svgpbench.atomic import write_whole
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.plan import read_plan
 from svgpbench.errors import UserError
-from svgpbench.experiments import Selection, resolve
-from svgpbench.experiments.cell import identify
+from svgpbench.experiments.plan import Plan
 from svgpbench.output.table import Table, columns
 from svgpbench.output.table_formats import markdown
 from svgpbench.papers import Artefact, Paper
@@ -252,12 +251,11 @@ def _missing(
     if artefact.id in paper.experiments:
         experiment = paper.experiments[artefact.id]
         line = records.command(paper.name, artefact, experiment, results)
-        backends = Selection(backends=experiment.backends[:1])
-        cells = resolve(experiment, artefact.preset, backends)
+        plan = Plan.on_first_backend(experiment, artefact.preset)
         if not written.statuses:
             yield line
-        elif count := sum(identify(cell).cell_id not in written.statuses for cell in cells):
-            yield f"{line}  # {count} of {len(cells)} cells"
+        elif count := sum(x.cell_id not in written.statuses for x in plan.identities):
+            yield f"{line}  # {count} of {len(plan.configs)} cells"
     if artefact.timing and timings.load_timing(results, artefact.timing).why_not:
         yield timings.command(paper, artefact.timing, results)
     if artefact.walks and stability.load_stability(results, artefact.walks).why_not:

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import pandas as pd
 
 from svgpbench.atomic import write_whole
-from svgpbench.config import CellConfig
 from svgpbench.csv_text import as_csv
 from svgpbench.errors import NotRecordedError, UserError, unknown
-from svgpbench.experiments import Experiment, FigureEntry, Selection, TableEntry, resolve
+from svgpbench.experiments import FigureEntry, Selection, TableEntry
+from svgpbench.experiments.plan import Plan
 from svgpbench.experiments.resolve import DEFAULT_PRESET
 from svgpbench.output.figure_and_table_types import (
     ComputedFigure,
@@ -62,8 +62,7 @@ class PlannedArtefact:
 
     paper: Paper
     artefact: Artefact
-    experiment: Experiment
-    cells: tuple[CellConfig, ...]
+    plan: Plan
     scope: str  # caption text: preset, and reductions from the paper
     figures: dict[str, FigureKind]
     tables: dict[str, TableKind]
@@ -179,17 +178,16 @@ def _planned(
 ) -> PlannedArtefact:
     experiment = paper.experiments[artefact.id]
     selection = Selection(backends=backends)
-    cells = resolve(experiment, preset, selection)
-    own_cells = resolve(experiment, artefact.preset, selection)
+    planned = Plan.of(experiment, preset, selection)
+    own = Plan.of(experiment, artefact.preset, selection)
     shown_preset = preset or (DEFAULT_PRESET if DEFAULT_PRESET in experiment.presets else "")
     figures = entries_of(experiment.figures, FigureEntry(name="convergence"), "figure", None)
     tables = entries_of(experiment.tables, TableEntry(name="finals"), "table", None)
     return PlannedArtefact(
         paper,
         artefact,
-        experiment,
-        tuple(cells),
-        scope(artefact, shown_preset, cells, own_cells),
+        planned,
+        scope(artefact, shown_preset, planned.configs, own.configs),
         {entry.name: kind_of(FIGURES, entry, experiment) for entry in figures},
         {entry.name: kind_of(TABLES, entry, experiment) for entry in tables},
     )
@@ -318,9 +316,9 @@ def write(
     Raises `OSError` if the folder cannot be created.
     """
     try:
-        collected = collect(results, planned.experiment, planned.cells)
+        collected = collect(results, planned.plan)
     except UserError as error:
-        return WrittenArtefact((), (str(error),), {}, len(planned.cells))
+        return WrittenArtefact((), (str(error),), {}, len(planned.plan.configs))
     collected = replace(collected, notes=(planned.scope, *collected.notes))
     folder = out / planned.paper.name / planned.artefact.id
     folder.mkdir(parents=True, exist_ok=True)
@@ -394,7 +392,7 @@ def _write_comparison(
     """Write the table of printed numbers beside ours; nothing if no setting has records."""
     printed = [x for x in planned.paper.printed if x.artefact == planned.artefact.id]
     stand_in = bool(planned.artefact.missing)
-    methods = planned.experiment.methods
+    methods = planned.plan.experiment.methods
     rows = compare_with_records(printed, collected.records, judged, methods, stand_in=stand_in)
     if not rows:
         return WrittenFiles()

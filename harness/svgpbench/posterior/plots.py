@@ -63,8 +63,6 @@ def plot(
     if X is None:
         X = np.repeat(posterior.x_mean[None], 200, axis=0)
         X[:, position] += posterior.x_scale[position] * np.linspace(-2.5, 2.5, 200)
-    if isinstance(X, str):
-        raise UserError(f"X is {X!r}; give inputs, or the name of one as along={X!r}")
     inputs = posterior.inputs(X)[:, position]
     order = np.argsort(inputs)
     predicted = posterior.predict(X).iloc[order]

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from svgpbench.config import CellConfig
 from svgpbench.errors import UserError, refuse_unknown
-from svgpbench.experiments import Experiment, load_experiment, resolve, shipped_experiments
-from svgpbench.experiments.cell import identify
+from svgpbench.experiments import Experiment, load_experiment, shipped_experiments
 from svgpbench.experiments.identity import CellIdentity, method_options
+from svgpbench.experiments.plan import Plan
 from svgpbench.plugins import METHODS, forget_changed, plugins
 from svgpbench.results.records import Record, UnreadableFileError
 from svgpbench.results.store import LoadedRecords, experiments, records_in, records_of
@@ -45,18 +44,16 @@ class Collected:
 
 def collect(
     results: Path,
-    experiment: Experiment,
-    cells: Sequence[CellConfig] | None = None,
+    cells: Plan | Experiment,
     backends: Sequence[str] | None = None,
     *,
     count_presets: bool = True,
 ) -> Collected:
-    """Return the records of `cells`, or all current records of the experiment if `cells` is None.
+    """Return the records of a plan's cells, or all current records of an experiment.
 
     Args:
         results: folder of records.
-        experiment: the experiment of the records. Its order is the order of the result.
-        cells: the cells that were to run.
+        cells: the cells that were to run, or the whole experiment. Its order is the order of the result.
         backends: names of backends to keep, with or without mode; None keeps all.
         count_presets: add a note on the presets of the records. It needs the id of every declared cell.
 
@@ -66,21 +63,22 @@ def collect(
     if results.is_file():
         raise UserError(f"{results} is a file; name a folder of records with --results")
     forget_changed()
-    if cells is None:
+    plan = cells if isinstance(cells, Plan) else None
+    experiment = cells.experiment if isinstance(cells, Plan) else cells
+    if plan is None:
         records, notes = _readable(records_in(results, experiment.name))
         records, reasons = _current(records, outdated_reason)
         notes += reasons
         missing = 0
     else:
-        identities = [identify(cell) for cell in cells]
-        records, notes = _readable(records_of(results, identities))
+        records, notes = _readable(records_of(results, plan.identities))
         records, reasons = _current(records, other_plugins)
         notes += reasons
         # the experiment may have renamed a method since; ids do not depend on labels
-        records = _relabelled(records, identities)
-        missing = len(cells) - len(records)
+        records = _relabelled(records, plan.identities)
+        missing = len(plan.configs) - len(records)
         if missing:
-            notes.append(f"{missing} of {len(cells)} cells have not run")
+            notes.append(f"{missing} of {len(plan.configs)} cells have not run")
     if backends and records:
         available = {name for record in records for name in _names(record)}
         refuse_unknown("backend in these records", backends, available)
@@ -91,9 +89,9 @@ def collect(
                 f"no current records of {experiment.name} in {results}: {'; '.join(reasons)}; "
                 "`svgpbench run` runs their cells again"
             )
-        if cells is not None and (others := records_in(results, experiment.name).records):
+        if plan and (others := records_in(results, experiment.name).records):
             titles = {record.config.backend.title for record in others}
-            asked = {cell.backend.title for cell in cells}
+            asked = {config.backend.title for config in plan.configs}
             backends_run = ", ".join(sorted(titles))
             advice = "leave --preset out"
             if not titles & asked:
@@ -107,7 +105,7 @@ def collect(
             "or name their folder with --results"
         )
     # resolving every preset takes seconds, so this is left out where only the records matter
-    if cells is None and experiment.presets and (count_presets or not _fit_together(records)):
+    if plan is None and experiment.presets and (count_presets or not _fit_together(records)):
         records, note = of_one_preset(records, experiment)
         notes.append(note)
     settings = refuse_mixture(records)
@@ -182,11 +180,11 @@ def of_one_preset(records: list[Record], experiment: Experiment) -> tuple[list[R
     may differ in their settings, and no table mixes different settings. Raises `UserError` if the
     records do not fit together and one of them belongs to no preset.
     """
-    cells = {name: resolve(experiment, name) for name in experiment.presets}
+    plans = {name: Plan.of(experiment, name) for name in experiment.presets}
     data = {record.config.data.title for record in records}  # other data sets may not be installed
     ids = {
-        name: {identify(cell).cell_id for cell in declared if cell.data.title in data}
-        for name, declared in cells.items()
+        name: {x.cell_id for x in plan.only(lambda cell: cell.data.title in data).identities}
+        for name, plan in plans.items()
     }
     by_preset = {
         name: [record for record in records if record.cell_id in cell_ids]
@@ -194,8 +192,8 @@ def of_one_preset(records: list[Record], experiment: Experiment) -> tuple[list[R
     }
     # a preset without records is not listed: the reader asks what is here
     listed = ", ".join(
-        f"preset {name} {len(by_preset[name])} of {len(cells[name])} cells"
-        for name in cells
+        f"preset {name} {len(by_preset[name])} of {len(plan.configs)} cells"
+        for name, plan in plans.items()
         if by_preset[name]
     )
     if _fit_together(records):

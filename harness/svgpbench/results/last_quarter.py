@@ -83,7 +83,7 @@ def ends_of(record: Record, name: str, final: float, minibatches: bool) -> Ends:
 
 
 def _mean(values: Floats, otherwise: float) -> float:
-    """Return the mean, the same for the same numbers whatever their count; `otherwise` if there are none."""
+    """Return the mean, whatever the order of the values; `otherwise` if there are none."""
     return math.fsum(values) / len(values) if len(values) else otherwise
 
 

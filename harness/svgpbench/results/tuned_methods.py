@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from svgpbench.errors import UserError
-from svgpbench.experiments import Experiment, Selection, resolve
+from svgpbench.experiments import Experiment
+from svgpbench.experiments.plan import Plan
 from svgpbench.experiments.resolve import shown_names
 from svgpbench.results.collect import collect
 from svgpbench.results.frames import final_frame
@@ -49,8 +50,8 @@ def choices(results: Path, experiment: Experiment) -> list[Choice]:
     """
     preset = choosing_preset(experiment)
     source = experiment.presets[preset].chosen_from
-    cells = resolve(experiment, source, Selection(backends=experiment.backends[:1]))
-    searched = {cell.method.title for cell in cells}
+    plan = Plan.on_first_backend(experiment, source)
+    searched = {config.method.title for config in plan.configs}
     rows: dict[str, list[str]] = {}
     for entry in experiment.methods:
         if entry.row:
@@ -64,7 +65,7 @@ def choices(results: Path, experiment: Experiment) -> list[Choice]:
         if not labels:
             raise UserError(f"preset {source} of {experiment.name} runs no method of row {row!r}")
     candidates = {label for labels in rows.values() for label in labels}
-    collected = collect(results, experiment, [x for x in cells if x.method.title in candidates])
+    collected = collect(results, plan.only(lambda config: config.method.title in candidates))
     if collected.missing:
         raise UserError(
             f"{collected.missing} of the cells that choose have not run; "

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
-from svgpbench.experiments.cell import identify
+from svgpbench.experiments.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,9 @@ class CellShard:
         """Return the ids of this part: every `count`-th in sorted order, which mixes them."""
         return set(sorted(set(cell_ids))[self.index - 1 :: self.count])
 
-    def select(self, cells: Sequence[CellConfig]) -> list[CellConfig]:
-        """Return the cells of this part in the given order."""
-        ids = [identify(cell).cell_id for cell in cells]
+    def select(self, plan: Plan) -> Plan:
+        """Return this part of a plan's cells, in their order."""
+        ids = [identity.cell_id for identity in plan.identities]
         selected = self.among(ids)
-        return [cell for cell, cell_id in zip(cells, ids, strict=True) if cell_id in selected]
+        pairs = zip(plan.configs, ids, strict=True)
+        return replace(plan, configs=tuple(x for x, cell_id in pairs if cell_id in selected))

@@ -18,9 +18,8 @@ from platformdirs import user_cache_path
 from svgpbench.config import BackendConfig
 from svgpbench.environment import cpu_instructions
 from svgpbench.errors import UserError
-from svgpbench.importing import FRAMEWORK_LIMIT_S, import_in_time, limit_s
 from svgpbench.ops import Ops
-from svgpbench.plugins import FRAMEWORKS, framework_of, frameworks, is_ours
+from svgpbench.plugins import framework_of, frameworks
 
 COMPILED_VARIABLE = "SVGPBENCH_COMPILED"
 COMPILED_FOLDER = user_cache_path("svgpbench", appauthor=False) / "compiled"
@@ -139,14 +138,7 @@ def load_framework(backend: str) -> Any | None:
     framework = framework_of(backend)
     if framework is None:
         return None
-
-    def import_framework(module: str) -> Any:
-        if is_ours(FRAMEWORKS, backend):
-            return importlib.import_module(module)
-        limit = limit_s(FRAMEWORK_LIMIT_S)
-        return import_in_time(module, lambda: importlib.import_module(module), limit)
-
     try:
-        return import_framework(framework.module)
+        return importlib.import_module(framework.module)
     except Exception:  # the cell imports it again and records the failure
         return None

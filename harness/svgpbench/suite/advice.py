@@ -198,5 +198,14 @@ def experiment_file(suite: Suite, advice: Advice, data: DataConfig) -> str:
 
 
 def _table(values: dict[str, Any]) -> str:
-    """Return an inline table of TOML. JSON has the same texts, numbers, lists and truth values."""
-    return f"{{ {', '.join(f'{key} = {json.dumps(value)}' for key, value in values.items())} }}"
+    """Return an inline table of TOML."""
+    return f"{{ {', '.join(f'{key} = {_value(value)}' for key, value in values.items())} }}"
+
+
+def _value(value: Any) -> str:
+    """Return a value as TOML, which has the same texts, numbers and truth values as JSON."""
+    if isinstance(value, dict):
+        return _table(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(value, ensure_ascii=False)  # TOML forbids the surrogates of JSON's escapes

@@ -184,7 +184,9 @@ def _rows(
     common: dict[str, Any] = {"problem": problem.title, "entrant": entrant.label}
     if not runs:
         for fold in range(suite.protocol.folds_run):
-            yield common | {"fold": fold, "status": "no trial finished", "ms": step}
+            best = known.get((problem.title, fold), np.nan)
+            row = common | {"fold": fold, "status": "no trial finished", "ms": step}
+            yield row | {"best_nlpd": best}  # others' runs decide whether the problem has a vote
     for task, record in runs:
         best = known.get((problem.title, task.fold), np.nan)
         constant = record.data.get("constant") or {}

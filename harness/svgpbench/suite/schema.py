@@ -191,6 +191,14 @@ class Suite(Strict):
                     raise ValueError(f"{what} {name!r} is there {times} times; give each its name")
         return self
 
+    @model_validator(mode="after")
+    def _sizes_ascend(self) -> Suite:
+        # a problem is in the first class that it fits
+        limits = [size.rows_below for size in self.sizes]
+        if limits != sorted(set(limits)):
+            raise ValueError(f"rows_below of [[sizes]] are {limits}; sort them, the least first")
+        return self
+
 
 def load_suite(path: Path = SHIPPED) -> Suite:
     """Read the suite's file. Raises `UserError` with file and key for a mistake."""

@@ -484,7 +484,7 @@ class Trainer:
             state = self.joint_phase(state)
         else:
             state, blocks = self.e_phase(state)
-        self.ops.sync(state.q)
+        self.ops.sync((state.prior, state.q))  # in a joint step q waits for no M-step
         seconds = state.seconds + (self.clock() - since)
         state = state._replace(seconds=seconds, rng_states=self.batches.rng_states())
         if not self.settings.is_traced(state.iteration):

@@ -11,7 +11,8 @@ from typing import Final, TypeAlias
 import pandas as pd
 
 from svgpbench.errors import UserError, unknown
-from svgpbench.experiments import Experiment, Selection, resolve, shipped_experiments
+from svgpbench.experiments import Experiment, shipped_experiments
+from svgpbench.experiments.plan import Plan
 from svgpbench.experiments.resolve import shown_names
 from svgpbench.papers import Artefact
 from svgpbench.plugins import COMPUTED, load, plugins
@@ -89,19 +90,20 @@ def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidenc
 
     Raises `UnreadableFileError` for a damaged file of records.
     """
-    cells = resolve(experiment, artefact.preset, Selection(backends=experiment.backends[:1]))
+    plan = Plan.on_first_backend(experiment, artefact.preset)
     try:
-        collected = collect(results, experiment, cells)
+        collected = collect(results, plan)
     except UnreadableFileError:
         raise  # damaged, not missing
     except UserError as error:
         return Evidence(pd.DataFrame(), str(error).partition(";")[0])
     if collected.missing:
-        why = f"{collected.missing} of {len(cells)} cells of {experiment.name} have not run"
+        why = f"{collected.missing} of {len(plan.configs)} cells of {experiment.name} have not run"
         return Evidence(pd.DataFrame(), why)
     if broken := [record for record in collected.records if record.status in NO_EVIDENCE]:
         statuses = ", ".join(dict.fromkeys(record.status for record in broken))
-        why = f"{len(broken)} of {len(cells)} cells of {experiment.name} ended {statuses}; run them again"
+        of_all = f"{len(broken)} of {len(plan.configs)} cells of {experiment.name}"
+        why = f"{of_all} ended {statuses}; run them again"
         return Evidence(pd.DataFrame(), why)
     if why := why_not_chosen(results, experiment, artefact.preset):
         return Evidence(pd.DataFrame(), why)
