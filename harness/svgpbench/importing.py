@@ -63,6 +63,7 @@ def import_in_time(module: str, load: Callable[[], Any], seconds: float) -> Any:
         except BaseException as error:  # SystemExit too, which would end only this thread
             outcomes.put((None, error))
 
+    # a daemon, or an import that hangs would keep the process from ending
     threading.Thread(target=attempt, daemon=True, name=f"import {module}").start()
     try:
         found, error = outcomes.get(timeout=seconds)
