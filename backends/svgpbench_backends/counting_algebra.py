@@ -58,6 +58,7 @@ def solve_triangular(
             b_bar = solve_triangular(matrix, g, transpose=not transpose)
             cotangents = []
             if x is not None:
+                # ax = b has ā = −b̄xᵀ, and aᵀx = b has the transpose of that
                 u, v = (x, b_bar) if transpose else (b_bar, x)
                 cotangents.append(sum_to(copied(-(u @ transposed(v))), a_shape))
             if b_shape is not None:

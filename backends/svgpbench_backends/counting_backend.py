@@ -177,6 +177,7 @@ class CountingOps:
     def take(self, x: Array, indices: Array, *, axis: int) -> Array:
         full, before = x.shape, range(x.ndim)[axis]
         shape = (*full[:before], *indices.shape, *full[before + 1 :])
+        # a gather reads the entries that it picks, not all of x
         read = indices.bytes_moved + math.prod(shape) * x.dtype.itemsize
         out = record(self._ledger, (), shape, x.dtype, read=read)
 

@@ -87,5 +87,6 @@ class Buffer:
         self.ledger, self.size = ledger, size
         ledger.hold(size)
 
+    # CPython calls this at the last reference, as an eager framework frees an array
     def __del__(self) -> None:
         self.ledger.release(self.size)

@@ -29,9 +29,12 @@ def reverse_pass(end: Node, seed: Any, starts: Sequence[Node]) -> list[Any | Non
     A node frees what it keeps as soon as its cotangent has been pulled back.
     """
     cotangents: dict[Node, Any] = {end: seed}
+    # memory is counted by references: this one would hold the first cotangent for the whole pass
     del seed
     waiting, leaves = [end], set(starts)
     while waiting:
+        # serial numbers rise along the tape, so that all users of a node come first and its
+        # cotangent is complete
         node = heapq.heappop(waiting)
         if node not in leaves:
             _pull_back(node, cotangents, waiting)

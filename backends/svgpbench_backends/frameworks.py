@@ -20,7 +20,9 @@ def _jax_environment(device: str, threads: int) -> dict[str, str]:
     return pool | {
         "JAX_ENABLE_X64": "1",
         "JAX_PLATFORMS": device,  # "" selects the best platform
+        # JAX's default for float32 products on a GPU may be TF32, with 10 bits after the point
         "JAX_DEFAULT_MATMUL_PRECISION": "highest",
+        # by default JAX takes three quarters of a GPU's memory at its start
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
     }
 
@@ -95,6 +97,7 @@ TENSORFLOW = Framework(
     environment=lambda device, threads: {
         "TF_NUM_INTRAOP_THREADS": str(threads),
         "TF_NUM_INTEROP_THREADS": str(threads),
+        # by default TensorFlow takes nearly all memory of a GPU at its start
         "TF_FORCE_GPU_ALLOW_GROWTH": "true",
         "TF_CPP_MIN_LOG_LEVEL": "2",
     },

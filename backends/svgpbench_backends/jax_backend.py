@@ -130,6 +130,8 @@ class JaxOps:
                 aT, bT, left_side=False, lower=not lower, transpose_a=transpose
             )
 
+        # a LAPACK call has one thread here: a single large solve is shared by right-hand sides, a
+        # batch of matrices is several calls already
         parts = min(self._threads, bT.shape[-2] // LEAST_COLUMNS)
         if self.device != "cpu" or math.prod(batch) > 1 or parts < 2:
             return jnp.matrix_transpose(self._call_per_matrix(solve, aT, bT))
@@ -153,6 +155,8 @@ class JaxOps:
         return result.reshape(*batch, *result.shape[-2:])
 
     def index_add(self, x: Array, indices: Array, values: Array) -> Array:
+        # the contract has distinct indices, so that any order of these additions gives the same
+        # bits
         return x.at[..., indices].add(values, unique_indices=True)
 
     def stop_gradient(self, x: Tree) -> Tree:

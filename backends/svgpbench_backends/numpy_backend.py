@@ -34,6 +34,7 @@ def _t(x: Array) -> Array:
 def _cholesky(a: Array) -> Array:
     out = np.empty_like(a)
     for index in np.ndindex(a.shape[:-2]):
+        # LAPACK itself, because np.linalg.cholesky raises for a whole batch if one matrix fails
         factor, info = lapack.dpotrf(a[index], lower=1, clean=1)
         out[index] = np.tril(np.full_like(factor, np.nan)) if info else factor
     return out
@@ -43,6 +44,7 @@ def _cholesky_vjp(chol: Array, a: Array) -> Callable[[Array], Array]:
     """Return the symmetric gradient of the factor: Murray (2016), arXiv:1602.07527, Eq. 8."""
 
     def vjp(g: Array) -> Array:
+        # the upper triangle of a factor is the constant 0: a cotangent there has no effect
         phi = anp.tril(_t(chol) @ anp.tril(g))
         phi = phi - 0.5 * phi * anp.eye(chol.shape[-1])
         inner = _solve(chol, phi, True, True)  # L⁻ᵀ φ
@@ -60,6 +62,7 @@ def _solve(a: Array, b: Array, lower: bool, transpose: bool) -> Array:
     out = np.empty(b.shape)
     for index in np.ndindex(batch):
         out[index], info = lapack.dtrtrs(a[index], b[index], lower=lower, trans=int(transpose))
+        # dtrtrs returns a positive number for a 0 on the diagonal, and leaves b unsolved
         if info:
             out[index] = np.nan
     return out
@@ -78,6 +81,7 @@ def _solve_vjp_a(x: Array, a: Array, b: Array, lower: bool, transpose: bool) -> 
     def vjp(g: Array) -> Array:
         b_bar = _solve(a, g, lower, not transpose)
         a_bar = -x @ _t(b_bar) if transpose else -b_bar @ _t(x)
+        # the solve reads one triangle, so the other has the gradient 0
         return _sum_to(a_bar * mask(np.ones(a.shape[-2:])), a.shape)
 
     return vjp
@@ -198,6 +202,7 @@ class NumpyOps:
 
     def index_add(self, x: Array, indices: Array, values: Array) -> Array:
         out = np.array(x)
+        # a repeated index would be added once only; the contract has distinct ones
         out[..., indices] += values
         return out
 

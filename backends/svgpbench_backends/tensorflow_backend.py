@@ -111,6 +111,8 @@ class TensorFlowOps:
 
     def value_and_grad(self, f: Callable[..., Array]) -> Callable[..., tuple[Array, Tree]]:
         def call(tree: Tree, *args: Tree) -> tuple[Array, Tree]:
+            # new tensors: one that stands at two leaves, or in `args` too, would get the gradient
+            # of all its uses at each
             flat, zero = [tf.identity(x) for x in leaves(tree)], tf.UnconnectedGradients.ZERO
             if tf.executing_eagerly():
                 with tf.GradientTape(watch_accessed_variables=False) as tape:
@@ -164,6 +166,7 @@ class TensorFlowOps:
     def jit(self, f: F) -> F:
         if self.mode == "eager":
             return f
+        # loops and branches on values go through `Ops`: AutoGraph would find nothing to rewrite
         return tf.function(  # type: ignore[no-any-return, unused-ignore]
             f, autograph=False, jit_compile=self.mode == "xla"
         )

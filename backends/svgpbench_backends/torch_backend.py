@@ -63,6 +63,7 @@ class TorchOps:
         return torch.digamma(fixed) + slope * (x - fixed)
 
     def maximum(self, x: Array, y: Array | float) -> Array:
+        # torch.maximum takes no Python number
         return torch.clamp_min(x, y) if isinstance(y, float) else torch.maximum(x, y)
 
     def sum(
@@ -98,6 +99,7 @@ class TorchOps:
         return torch.diagonal(x, dim1=-2, dim2=-1)
 
     def cholesky(self, a: Array) -> Array:
+        # `cholesky` raises where a factor does not exist, and has to wait for the GPU to know it
         factor, info = torch.linalg.cholesky_ex(a)
         # NaN by a product, not by `where`, so that the gradient of a failed factor is NaN too
         unit = torch.ones((), dtype=factor.dtype, device=factor.device)

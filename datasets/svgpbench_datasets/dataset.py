@@ -30,6 +30,7 @@ def fingerprint(X: Floats, y: Floats, groups: Integers | None = None) -> str:
     for letter, array in arrays.items():
         digest.update(f"{letter} {array.shape} <f8\n".encode())
         for start in range(0, len(array), _ROWS_AT_ONCE):  # a full copy may not fit in memory
+            # -0.0 + 0.0 is 0.0, and no other number changes
             rows = array[start : start + _ROWS_AT_ONCE] + 0.0
             digest.update(rows.astype("<f8").tobytes(order="C"))
     return f"sha256:{digest.hexdigest()}"
@@ -79,6 +80,7 @@ def _read_only(values: ArrayLike, what: str) -> Floats:
     """Return an array as read-only float64; raise `DataError` if that would change a value."""
     if isinstance(values, np.ndarray) and values.dtype == np.float64:
         flags = values.flags
+        # a view is copied although it is read-only: the owner of its memory can still write
         if (
             flags.c_contiguous
             and flags.owndata
@@ -93,7 +95,9 @@ def _read_only(values: ArrayLike, what: str) -> Floats:
     if kind.kind not in "biufO":
         raise DataError(f"{what} is of type {kind}; give real numbers")
     floats = np.array(values, dtype=np.float64, order="C")
+    # from 2**53 on float64 skips whole numbers; integers of 32 bits all fit
     if kind.kind in "iu" and kind.itemsize == 8:
+        # 2**63 - 1 becomes 2**63, which int64 lacks: the cast back warns
         with np.errstate(invalid="ignore"):
             changed = floats.astype(kind) != values
         if changed.any():

@@ -192,6 +192,7 @@ class DatasetEntry(RegistryModel):
         """Labels as written, class 0 first; the first label of each class; None for regression."""
         if self.labels is None:
             return None
+        # reversed: of several labels of a class the first is set last, and stays
         first = {number: label for label, number in reversed(self.labels.items())}
         return tuple(first[number] for number in sorted(first))
 

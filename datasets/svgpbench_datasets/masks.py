@@ -66,6 +66,7 @@ def write_masks(path: Path, splits: Sequence[Split]) -> None:
     text = np.full((rows, 2 * len(splits)), _COMMA)
     text[:, ::2], text[:, -1] = _ZERO, _END
     for number, split in enumerate(splits):
+        # the byte of `0` plus 1 is that of `1`
         text[split.test, 2 * number] += 1
     with writing(path), whole_file(path) as unfinished:
         unfinished.write_bytes(text.tobytes())

@@ -49,6 +49,7 @@ def write(pin: Pin) -> None:
         lines = pin.file.read_text(encoding="utf-8").splitlines(keepends=True)
         for index, name, written in _fingerprints(lines):
             if name == pin.name:
+                # edited as text: tomllib cannot write, and the comments of the file stay
                 lines[index] = lines[index].replace(written, pin.computed)
                 with whole_file(pin.file) as draft:
                     draft.write_text("".join(lines), encoding="utf-8")

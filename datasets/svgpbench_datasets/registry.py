@@ -115,6 +115,7 @@ class Registry:
                 those that the registry declares.
         """
         entry = self.describe(name)
+        # all files before any is read: an archive that has several is downloaded once
         self._sources.fetch(entry.files, entry)
         dataset = self.load_unverified(name)
         if entry.fingerprint is not None and dataset.fingerprint != entry.fingerprint:
@@ -131,6 +132,7 @@ class Registry:
         return Dataset(
             name=entry.name,
             task=entry.task,
+            # X / 1.0 would be a second copy of a large table
             X=X if entry.divide_by == 1.0 else X / entry.divide_by,
             y=y,
             feature_names=entry.features,

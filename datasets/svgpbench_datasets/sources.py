@@ -71,6 +71,7 @@ class Sources:
                 yield stream
             return
         splits = entry.splits.count if entry.splits else 0
+        # the file may be one of masks, with a column for each split
         bound = entry.rows * max(len(entry.columns), splits) * _LONGEST_CELL
         why = f"uncompressed it is more than the {bound:,} bytes that {entry.rows:,} rows may take"
         try:

@@ -37,6 +37,7 @@ class Split:
             rows = np.array(getattr(self, part), dtype=np.int64)
             if rows.ndim != 1 or rows.size == 0:
                 raise DataError(f"{part} part of a split has shape {rows.shape}; give some rows")
+            # before hashing: the same rows in another order are the same split
             rows.sort()
             rows.setflags(write=False)
             object.__setattr__(self, part, rows)
@@ -93,6 +94,7 @@ def group_fold(groups: Indices, folds: int, fold: int, seed: int) -> Split:
     fold_of_group = np.zeros(len(sizes), dtype=np.int64)
     for group in _permutation(len(sizes), seed):
         fold_of_group[group] = np.argmin(rows_of_fold)
+        # a group without rows counts too, or its fold would still be the next to be filled
         rows_of_fold[fold_of_group[group]] += max(1, sizes[group])
     is_test = fold_of_group[groups] == fold
     return Split(np.flatnonzero(~is_test), np.flatnonzero(is_test), "groups", fold, folds, seed)
@@ -118,6 +120,7 @@ def random_split(n: int, test_fraction: float, seed: int) -> Split:
     """
     if not 0.0 < test_fraction < 1.0:
         raise DataError(f"test fraction {test_fraction}: give a number between 0 and 1")
+    # `round` would take halves to the even number
     held_out = int(np.floor(n * test_fraction + 0.5))
     if not 0 < held_out < n:
         part = "test" if held_out <= 0 else "training"
@@ -136,6 +139,7 @@ def hold_out(split: Split, share: float, seed: int) -> Split:
     """
     inner = random_split(len(split.train), share, seed)
     train, test = split.train[inner.train], split.train[inner.test]
+    # `replace` runs the checks again and hashes the new rows
     return replace(split, train=train, test=test, left_out=split.left_out + split.test.size)
 
 
@@ -151,4 +155,5 @@ def _check_fold(n: int, folds: int, fold: int, units: str = "rows") -> None:
 def _permutation(n: int, seed: int) -> Indices:
     if seed < 0:
         raise DataError(f"seed {seed}: give a whole number from 0")
+    # by name: NumPy may give `default_rng` another generator some day
     return np.random.Generator(np.random.PCG64(seed)).permutation(n).astype(np.int64)

@@ -50,6 +50,7 @@ def column_statistics(
     equal = np.logical_and.reduce([(part == first).all(axis=0) for part in _parts(X, train)])
     total = sum((part / unit).sum(axis=0) for part in _parts(X, train))
     mean = np.where(equal, first / unit, total / n)
+    # two passes: Σx²/n − mean² would lose all digits where the mean is far above the spread
     squares = sum(np.square(part / unit - mean).sum(axis=0) for part in _parts(X, train))
     spread = np.sqrt(squares / n)
     constant = is_constant(mean, spread)
@@ -140,6 +141,7 @@ class StandardisedRows:
     def __array__(
         self, dtype: DTypeLike | None = None, *, copy: bool | None = None
     ) -> NDArray[Any]:
+        # NumPy 2 passes False to forbid a copy, and wants a ValueError where one is needed
         if copy is False:
             raise ValueError("standardised rows are made on demand: they cannot be had uncopied")
         return np.asarray(self[:], dtype=dtype)
@@ -171,6 +173,7 @@ def prepare(
         DataError: the split was made for another number of rows, or a column overflows.
     """
     rows, split_rows = dataset.y.size, split.train.size + split.test.size + split.left_out
+    # row numbers of a split ascend: the last one is the largest
     if split_rows != rows or max(split.train[-1], split.test[-1]) >= rows:
         raise DataError(
             f"the split is of {split_rows} rows but data set {dataset.name!r} has {rows}; "

@@ -127,6 +127,7 @@ def load_user_table(
     group_labels: tuple[str, ...] = ()
     notes = columns.notes
     if groups is not None:
+        # a reading has at least one input: the first will do, the others are not converted again
         found = read(groups, features=columns.features[:1], labelled=True)
         where = f"{file}: groups {groups!r}"
         ordered, group_labels = sorted_classes(found.y, found.labels, where, task="multiclass")
@@ -180,6 +181,7 @@ def layout_of(file: Path, arrays: Sequence[str] = (), header: bool | None = None
             raise DataError(f"{file} has no arrays to choose from; leave `arrays` out")
         if header is not None and ending not in (*TEXT, ".xls", ".xlsx"):
             raise DataError(f"{file} says itself whether it has names; leave `header` out")
+        # peeked at and not read: `detect_layout` gets the same stream from its first byte
         start = io.BufferedReader(cast(io.RawIOBase, stream))
         if kind := _kind_of(start.peek(_MOST_MAGIC)[:_MOST_MAGIC]):
             what, endings, remedy = kind
@@ -199,6 +201,7 @@ def _kind_of(start: bytes) -> tuple[str, tuple[str, ...], str] | None:
             return kind
     if start.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html")):
         return "a web page", (), "save the table itself"
+    # in UTF-16 without a byte order mark, every second byte of ASCII text is zero
     if len(start) > 3 and (not any(start[1:64:2]) or not any(start[:64:2])):
         return _UTF_16
     return None

@@ -16,11 +16,19 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     A reader finds the old content or the new one, even after a crash or on a full disk.
     """
+    # in the same folder, as a rename is atomic in one file system only;
+    # the process id keeps two writers of one file apart
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield draft
+        # a block that wrote nothing leaves the old file as it was
         if draft.exists():
+<<<<<<< HEAD
             with draft.open("r+b") as file:  # Windows syncs only what is open for writing
+=======
+            with draft.open("rb") as file:
+                # before the rename: otherwise a crash can leave the new name with no content
+>>>>>>> comments
                 os.fsync(file.fileno())
             draft.replace(path)
     finally:

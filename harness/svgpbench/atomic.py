@@ -23,6 +23,7 @@ def refuse_unwritable(folder: Path, named: str) -> None:
     """
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
+        # tried, not asked: `os.access` can be wrong, such as on a network file system
         with tempfile.TemporaryDirectory(dir=nearest):
             pass
     except OSError as error:
@@ -36,12 +37,15 @@ def write_whole(path: Path, content: bytes) -> None:
 
     Create the folder if needed. Raises `UserError` if the file cannot be written; no draft is left then.
     """
+    # beside the file, as a rename is atomic in one file system only;
+    # the process id keeps two writers of one file apart
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("wb") as file:
             file.write(content)
             file.flush()
+            # before the rename: otherwise a crash can leave the new name with no content
             os.fsync(file.fileno())
         draft.replace(path)
     except OSError as error:

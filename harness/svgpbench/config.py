@@ -88,6 +88,7 @@ class KernelConfig(WithOptions):
             raise ValueError(f"kernel {self.name!r} needs 2 parts or more")
         if self.parts and self.name not in self.compounds:
             raise ValueError(f"kernel {self.name!r} has no parts; a sum and a product have")
+        # `model_construct` does not validate: validation would call this check without end
         if self.parts and self != KernelConfig.model_construct(name=self.name, parts=self.parts):
             raise ValueError(
                 f"hyperparameters of a {self.name} are those of its parts: give them there"
@@ -232,6 +233,7 @@ class EvaluationPlan(Strict):
 @functools.lru_cache  # asked in every iteration
 def _evaluated_iterations(count: int, last: int) -> frozenset[int]:
     shares = (DECADES_OF_EVALUATIONS * (k / (count - 1) - 1.0) for k in range(count))
+    # in a short run several early shares fall on one iteration; the set keeps it once
     return frozenset(max(1, math.ceil(last * 10.0**share)) for share in shares)
 
 
@@ -293,6 +295,7 @@ def with_new_defaults(name: str) -> AfterValidator:
 
     def filled(table: Strict) -> Strict:
         defaults = NEW_MODEL_DEFAULTS[name]
+        # by what was written, not by value: a file may ask for the old default
         missing = {key: x for key, x in defaults.items() if key not in table.model_fields_set}
         return table.model_copy(update=missing)
 

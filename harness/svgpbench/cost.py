@@ -188,6 +188,7 @@ class _Counted:
         state, e_step = ops.count(lambda: self._e_step(state))
         p = self.steps.prior(self.raw)
         _, m_step = ops.count(lambda: self._m_step(p, state))
+        # () stands for the whole basis: basis points are sampled in training only
         batch = self._batch(self.size.rows)._replace(basis_points=())
         _, prediction = ops.count(lambda: self.steps.predict(self.raw, p, state, batch))
         return Cost(Tally(*e_step), Tally(*m_step), Tally(*prediction))
@@ -240,6 +241,7 @@ class _Counted:
         return self.steps.e_phase_batches(self.raw, p, batches, state, rate, scale)
 
     def _m_step(self, p: Any, state: Tree) -> Tree:
+        # an untied M-step rebuilds its sums from the sites of all rows, however small the batch
         if self.size.b is None or self.method.needs_all_data:
             run, batch = self.steps.m_phase, self._batch(self.size.n)
         else:

@@ -19,6 +19,7 @@ def as_csv(frame: pd.DataFrame) -> str:
 def _inert(cell: Any) -> Any:
     if not isinstance(cell, str) or not cell.startswith(COMPUTED):
         return cell
+    # a number written as text, such as -1.5, is no formula
     try:
         float(cell)
     except ValueError:

@@ -110,6 +110,7 @@ def installed_versions() -> dict[str, str]:
 @functools.cache
 def locked() -> tuple[str, ...]:
     """Return every installed package as `name==version`, except svgpbench, whose commit is recorded."""
+    # a set: `distributions` yields a package once for each folder of sys.path that has it
     pins = {f"{found.name}=={found.version}" for found in distributions() if found.name != OURS}
     return tuple(sorted(pins, key=str.casefold))
 

@@ -16,6 +16,7 @@ def json_value(value: Any) -> Any:
     """
     if value is None or isinstance(value, (str, bool, int)):
         return value
+    # np.float64 is a float too; it becomes a plain one
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if hasattr(value, "tolist"):  # a NumPy scalar or array

@@ -21,6 +21,7 @@ Better: TypeAlias = Literal["higher", "lower"] | float
 CALIBRATION_BINS = 15
 """Number of bins of equal width on [0, 1] in the expected calibration error (Guo et al. 2017)."""
 
+# rounded, as 0.1 * 3 is 0.30000000000000004
 PIT_LEVELS = tuple(round(0.1 * i, 1) for i in range(1, 10))
 """Levels for which a record holds the share of test targets below the predictive quantile."""
 

@@ -39,7 +39,9 @@ def write_numbers(
     file: Path, key: str, text: bytes, arrays: Mapping[str, npt.NDArray[np.float64]]
 ) -> None:
     """Write arrays, and a text under `key`, atomically; raises `UserError` if the file cannot be written."""
+    # in memory first: np.savez to a path could leave half a file, or add .npz to its name
     content = io.BytesIO()
+    # bytes: a NumPy text takes four bytes a character and loses zeros at its end
     whole: dict[str, Any] = {key: np.frombuffer(text, dtype=np.uint8), **arrays}
     save_arrays(whole, content)
     write_whole(file, content.getvalue())

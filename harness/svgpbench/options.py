@@ -72,6 +72,7 @@ def check_option(cls: type, what: str, key: str, value: Any) -> None:
 
 def _read(what: str, key: str, form: TypeAdapter[Any], value: Any) -> Any:
     try:
+        # by way of JSON: from a Python list, strict Pydantic would not make a tuple
         return form.validate_json(json.dumps(value))
     except ValidationError as error:
         message = must_be(error.errors()[0]["msg"])

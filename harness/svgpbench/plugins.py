@@ -131,6 +131,7 @@ def _loaded(group: str, point: EntryPoint) -> Any:
     if why:
         raise UserError(f"{what} cannot be used: {why}")
     _loaded_here[group, point.name] = what, point.module
+    # now, while the file is what was loaded: it may be edited before anyone asks
     _code(group, point, found)
     return found
 
@@ -193,6 +194,7 @@ def forget_changed() -> None:
         _loaded_here.pop(key, None)
         for name in [x for x in sys.modules if x.partition(".")[0] in code.tops]:
             del sys.modules[name]
+        # a cached instance may hold steps that were compiled from the old code
         load_backend.cache_clear()
 
 

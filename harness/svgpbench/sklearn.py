@@ -43,6 +43,7 @@ class _SVGP(BaseEstimator):
         jitter: float = 1e-6,
         random_state: int = 0,
     ) -> None:
+        # kept as given and unchecked: `clone` of scikit-learn compares them by identity
         self.method = method
         self.likelihood = likelihood
         self.kernel = kernel
@@ -169,6 +170,7 @@ class SVGPClassifier(ClassifierMixin, _SVGP):
         self.classes_ = np.unique(labels)
         if len(self.classes_) < 2:
             raise ValueError(f"y holds 1 class, {self.classes_[0]!r}; give two classes or more")
+        # `validate_data` would drop the order of a categorical's classes
         given = y if isinstance(y, pd.Series | pd.api.extensions.ExtensionArray) else labels
         two = len(self.classes_) == 2
         self._train(X, rows, given, "bernoulli-probit" if two else "softmax")

@@ -46,6 +46,7 @@ def statements(source: str) -> list[str]:
         elif token.type in STRING_ENDS:
             opened -= 1
             if not opened:
+                # one word, as an f-string is one token before Python 3.12
                 words.append(_between(lines, start, token.end))
                 strings_only = False
         elif opened or token.type in LAYOUT:
@@ -97,6 +98,7 @@ class Sources:
                 waiting += self._imports(found[-1])
         hashed = hashlib.sha256()
         for name, code in sorted(self.code.items()):
+            # with its length, so that code cannot move from one module to the next unseen
             hashed.update(f"{name} {len(code)}\n".encode() + code)
         self.digest = hashed.hexdigest()[:16]
 
@@ -141,6 +143,7 @@ def specifications(name: str) -> Iterator[ModuleSpec]:
         if index:
             if spec is None or spec.submodule_search_locations is None:
                 return
+            # `find_spec` of a dotted name would import the packages above it
             spec = PathFinder.find_spec(
                 ".".join(parts[: index + 1]), list(spec.submodule_search_locations)
             )

@@ -19,6 +19,7 @@ def rebuild(like: Tree, values: Iterator[Any]) -> Tree:
     """Return a tree with the structure of `like` and the leaves of `values`, in order."""
     if isinstance(like, tuple):
         children = [rebuild(child, values) for child in like]
+        # a NamedTuple takes its fields one by one, a tuple takes one iterable
         return type(like)(*children) if hasattr(like, "_fields") else tuple(children)
     return next(values)
 

@@ -68,6 +68,7 @@ def uninformative(dataset: Dataset, facts: AuditFacts) -> Iterator[Flag]:
     for name, column in zip(dataset.feature_names, dataset.X.T, strict=True):
         if name in constant:
             continue
+        # -0.0 equals 0.0 but has other bytes; digests spare a comparison of every pair of columns
         twin = first.setdefault(hashlib.blake2b((column + 0.0).tobytes()).digest(), name)
         if twin != name:
             yield Flag("equal-columns", f"{twin} and {name} are equal")
@@ -85,6 +86,7 @@ def centred(dataset: Dataset) -> Iterator[Flag]:
         symmetric = np.array_equal(ordered, -ordered[::-1])
         if np.ptp(column) == 0 or symmetric or counts_rows(column):
             continue
+        # by chance a mean is this near 0 with probability .008, and here every column's has to be
         if abs(column.mean()) > CENTRED * deviation / np.sqrt(column.size):
             return
         deviations.append(deviation)

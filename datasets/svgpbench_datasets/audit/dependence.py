@@ -39,6 +39,7 @@ def neighbour_ratio(order: Indices, target: Floats) -> Floats:
 
     It is about 1 for an ordering unrelated to the target, and 0 if neighbours have equal targets.
     """
+    # two independent draws differ by E(y − y′)² = 2 Var y
     spread = 2.0 * float(np.square(target - target.mean(axis=0)).sum()) / len(target)
     if spread == 0.0:
         return np.ones(order.shape[1])
@@ -58,6 +59,7 @@ def single_ratios(X: Floats, *targets: Floats) -> Floats:
     targets = tuple(target[shuffled] for target in targets)
     ratios = []
     for column in X.T:
+        # stable after the shuffle: ties in the order of the file would show how its rows are sorted
         order = np.argsort(column[shuffled], kind="stable")[:, None]
         ratios.append(min(neighbour_ratio(order, target)[0] for target in targets))
     return np.where(np.ptp(X, axis=0) == 0, 1.0, np.array(ratios))
@@ -100,6 +102,7 @@ def linear_pairs(X: Floats, y: Floats, unexplained: float) -> list[tuple[int, in
     correlation = correlations(X, y[:, None])
     r, R = correlation[-1, varying], correlation[np.ix_(varying, varying)]
     determinant = 1.0 - np.square(R)
+    # R² of two regressors: (r₁² + r₂² − 2 r₁ r₂ ρ)/(1 − ρ²)
     with np.errstate(divide="ignore", invalid="ignore"):
         explained = (r[:, None] ** 2 + r**2 - 2 * np.outer(r, r) * R) / determinant
     # the quotient is meaningless for two nearly collinear features
@@ -121,6 +124,7 @@ def correlations(X: Floats, target: Floats) -> Floats:
         rows = slice(start, start + BLOCK)
         block = np.concatenate([X[rows], target[rows]], axis=1) - centre
         products += block.T @ block
+    # not by the products: the rounded mean of a constant column can leave them above 0
     constant = np.concatenate([np.ptp(X, axis=0) == 0, np.ptp(target, axis=0) == 0])
     scale = np.sqrt(np.where(constant, 1.0, np.diag(products)))
     products[constant] = products[:, constant] = 0.0
@@ -137,6 +141,7 @@ def linear_r2(X: Floats, target: Floats) -> float:
     spread = target.var(axis=0)
     if not spread.any():
         return 0.0
+    # R² = cᵀ R⁺ c; by eigenvalues, as collinear columns such as one-hot codes make R singular
     values, vectors = np.linalg.eigh(correlation[:D, :D])
     nonzero = values > _NEGLIGIBLE * max(1.0, values[-1])
     along = vectors[:, nonzero].T @ correlation[:D, D:]

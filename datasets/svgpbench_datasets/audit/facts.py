@@ -143,6 +143,7 @@ def same_rows(columns: Iterable[Floats]) -> Indices:
     numbers: Any = 0
     for column in columns:
         codes, values = pd.factorize(column)
+        # numbered anew after each column: a product over all columns would overflow int64
         numbers, _ = pd.factorize(numbers * len(values) + codes)
     return np.asarray(numbers, np.int64)
 

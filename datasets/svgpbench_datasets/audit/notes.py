@@ -40,10 +40,13 @@ def ordered(dataset: Dataset, facts: AuditFacts) -> Iterator[Flag]:
     if not facts.classes:  # a heavy tail hides the order from the correlation of the values
         numbers = np.arange(facts.rows, dtype=np.float64)
         together = max(together, abs(rank_correlation(numbers, dataset.y)))
+    # standard errors for independent rows: 1/√N of a correlation,
+    # about √((K − 1)/N) of the correlation ratio of K classes
     by_chance = ERRORS * np.sqrt(classes / facts.rows)
     if together >= max(ORDERED, by_chance):
         text = f"row number and target go together ({together:.2f}): shuffle, never input"
         yield Flag("ordered-by-target", text)
+    # 1/√N is the standard error of von Neumann's ratio of independent rows
     elif facts.previous_ratio < min(ALIKE, 1 - ERRORS / np.sqrt(facts.rows)):
         text = f"rows are like the row before (ratio {facts.previous_ratio:.2f}): "
         text += "split by groups or blocks if neighbours belong together, else shuffle"
@@ -62,6 +65,7 @@ def without_signal(facts: AuditFacts) -> Iterator[Flag]:
     spare = facts.rows - facts.features - 1
     if facts.rows < FEWEST_ROWS or spare < 1:
         return
+    # of pure noise R² is D/(N − 1) on average; the adjusted one is 0
     adjusted = 1 - (1 - facts.linear_r2) * (facts.rows - 1) / spare
     if adjusted < NO_LINEAR and facts.nearest_ratio > NO_NEAREST:
         text = (
@@ -138,6 +142,7 @@ def grid_levels(dataset: Dataset) -> dict[str, int]:
     for name, column in zip(names, (dataset.y, *dataset.X.T), strict=True):
         values, counts = np.unique(column, return_counts=True)
         levels = values.size
+        # with more levels than n / cells, some combination has no row
         if not 1 < levels <= n // max(2, cells) or counts.min() != counts.max():
             continue
         joint = number * levels + np.searchsorted(values, column)

@@ -61,6 +61,7 @@ def numbering(column: Floats) -> Numbering | None:
     """Return how a column numbers the rows, whatever its offset and unit; None if it does not."""
     steps = np.diff(column)
     directions = np.sign(steps)
+    # a share p of steps in one direction gives signs with the mean 2p − 1
     in_order = bool(steps.size and abs(directions.mean()) > 2 * USUAL - 1)
     if counts_rows(column):
         return Numbering(True, True, True)
@@ -72,10 +73,14 @@ def numbering(column: Floats) -> Numbering | None:
         return None
     places, repeats = numbers[-1] + 1.0, column.size - values.size
     if repeats:  # of draws from as many places; their number is about that of a Poisson law
+        # n draws take places · (1 − exp(−n/places)) different places, the others are repeats;
+        # expm1 keeps the digits where n is far below places
         expected = column.size + places * np.expm1(-column.size / places)
         with np.errstate(divide="ignore"):
+            # `pdtr` is Poisson's distribution; an import of scipy.stats would take half a second
             chance = float(np.log(pdtr(repeats, expected)))
     else:
+        # as in the birthday problem, no two draws are equal with probability Π (1 − i/places)
         chance = float(np.log1p(-np.arange(values.size) / places).sum())
     ordered_id = in_order and values.size >= FEWEST and places <= SPARSE * values.size
     return Numbering(in_order, bool(values.size >= USUAL * places), ordered_id or chance < CHANCE)

@@ -51,11 +51,13 @@ def store(file: File, cache: Path, write: Callable[[Path], None], tell: Tell) ->
     target = cache / file.path
     unverified = target.with_name(f".{target.name}.unverified")  # used by the lock's holder only
     with usable(cache), locked(cache, file.path, tell):
+        # asked again under the lock: the process that held it may have stored the file
         if is_cached(file, cache):
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             write(unverified)
+            # before the rename: after a crash in between, the file does not count as cached
             if file.known_by == "form":  # so that a later change is detected
                 line = f"{_sha256(unverified)}  {target.name}\n"  # as sha256sum writes it
                 _note(target).write_text(line, "utf-8")
@@ -74,6 +76,7 @@ def locked(cache: Path, resource: str, tell: Tell) -> Iterator[None]:
     """
     folder = cache / ".locks"
     folder.mkdir(parents=True, exist_ok=True)
+    # by a hash, as an address has characters that a file name may not have
     lock = FileLock(folder / f"{hashlib.sha256(resource.encode()).hexdigest()}.lock")
     try:
         acquired = lock.acquire(blocking=False)

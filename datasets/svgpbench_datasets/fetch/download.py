@@ -18,6 +18,7 @@ from svgpbench_datasets.fetch.limits import DownloadLimits
 from svgpbench_datasets.fetch.verification import Absent, Refusal
 
 _CHUNK, _NAME = 1 << 16, "served"
+# identity: a packed file is hashed as it is stored, so the server must not compress it again
 _HEADERS = {"Accept-Encoding": "identity", "User-Agent": "svgpbench"}
 _NOT_FOUND = (403, 404, 410)  # object stores answer 403 for a missing object
 _TRANSIENT = (408, 425, 429, 500, 502, 503, 504)
@@ -52,9 +53,11 @@ def download(url: str, folder: Path, bound: int, limits: DownloadLimits, report:
                 if attempts >= limits.attempts:
                     raise Refusal(f"{broken} (attempts: {attempts})") from None
                 report(f"{broken}; trying again", 0, None)
+                # 1, 2, 3 s, or what the server asks for if that is longer
                 time.sleep(min(max(broken.pause_s, attempts), limits.longest_pause_s))
 
     pooch.get_logger().setLevel("ERROR")  # `report` is called instead
+    # pooch gets no hash: what is verified is the content after unpacking
     files = pooch.create(folder, "", registry={_NAME: None}, urls={_NAME: url})
     return Path(files.fetch(_NAME, downloader=attempt))
 
@@ -69,6 +72,7 @@ def _transfer(url: str, output: Path, bound: int, limits: DownloadLimits, report
                 status = response.status_code
                 what = f"HTTP {status} {response.reason or ''}"
                 if status in _TRANSIENT:
+                    # urllib3 reads both forms of Retry-After, seconds and a date
                     raise _BrokenError(what, Retry().get_retry_after(response.raw) or 0.0)
                 if status != requests.codes.ok:
                     raise (Absent if status in _NOT_FOUND else Refusal)(what)
@@ -77,6 +81,7 @@ def _transfer(url: str, output: Path, bound: int, limits: DownloadLimits, report
                 if total > bound:
                     declared = f"declares {total:,} bytes"
                     raise Refusal(f"{declared} where at most {bound:,} are expected")
+                # `iter_content` would unpack a .gz that its server labels as Content-Encoding: gzip
                 for chunk in response.raw.stream(_CHUNK, decode_content=False):
                     size += len(chunk)
                     if size > bound:

@@ -71,6 +71,7 @@ class Fetcher:
             urls = {address.url for file in files for address in file.addresses if address.member}
             for url in urls:  # archives are kept until now for other members
                 if (folder := self._download_folder(url)).exists():
+                    # under the lock: another process may be unpacking from this archive
                     with usable(self.cache), locked(self.cache, url, lambda _: None):
                         shutil.rmtree(folder, ignore_errors=True)
         return tuple(paths)
@@ -147,6 +148,8 @@ class Fetcher:
 
         bound = self.limits.transfer_bound(file.most, member)
         folder, tell = self._download_folder(url), partial(self._tell, file)
+        # by address: two files of one archive share a download;
+        # after the lock of the file, never before it, or two processes could wait for each other
         with locked(self.cache, url, tell):
             try:
                 self._unpack(file, download(url, folder, bound, self.limits, tell), member, output)

@@ -85,6 +85,7 @@ def _unix_uncompressed(source: IO[bytes], closing: ExitStack) -> IO[bytes]:
     command = shutil.which("gzip")
     if command is None:
         raise WrongContent("it is compressed with Unix compress (.Z), which needs `gzip` on PATH")
+    # a process reads from a file descriptor, which a member of an archive does not have
     compressed = closing.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
     shutil.copyfileobj(source, compressed, _CHUNK)
     compressed.seek(0)
@@ -96,6 +97,7 @@ def _unix_uncompressed(source: IO[bytes], closing: ExitStack) -> IO[bytes]:
         stderr=subprocess.DEVNULL,
     )
     closing.enter_context(process)
+    # an ExitStack unwinds in reverse: the process is killed before it is waited for
     closing.callback(process.kill)
     return io.BufferedReader(_OutputOfGzip(process))
 
@@ -128,6 +130,8 @@ def _member(raw: IO[bytes], member: str, bound: int, closing: ExitStack) -> IO[b
         archive = zipfile.ZipFile(raw)
         names = archive.namelist()
         if member in names:
+            # the upper 16 bits are the Unix mode, 0 where no Unix wrote the archive;
+            # a link is refused
             plain = stat.S_IFMT(archive.getinfo(member).external_attr >> 16) in (0, stat.S_IFREG)
             if not member or member.endswith("/") or not plain:  # `is_dir` fails on an empty name
                 raise not_plain
@@ -138,6 +142,7 @@ def _member(raw: IO[bytes], member: str, bound: int, closing: ExitStack) -> IO[b
     else:
         why = f"its archive holds more than the {bound:,} bytes allowed"
         bounded = Bounded(_uncompressed(raw, closing), bound, why)
+        # `r|` only reads forward: nothing is uncompressed twice, and nothing behind the member
         tar = tarfile.open(fileobj=cast(IO[bytes], bounded), mode="r|")  # noqa: SIM115
         for info in tar:
             names.append(info.name.removeprefix("./"))

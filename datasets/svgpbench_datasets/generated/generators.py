@@ -33,6 +33,7 @@ THRESHOLDED_DEVIATION = 0.2
 def sinusoid(rows: int, seed: int, noise_variance: float = NOISE_VARIANCE) -> tuple[Floats, Floats]:
     """Draw y = sin(3πx) + 0.3 cos(9πx) + 0.5 sin(7πx) + noise."""
     rng = np.random.default_rng(seed)
+    # the order of the draws is a part of the data set: noise first would give another fingerprint
     x = rng.uniform(-1.0, 1.0, rows)
     noise = np.sqrt(noise_variance) * rng.standard_normal(rows)
     return x[:, None], sum_of_sinusoids(x) + noise
@@ -48,6 +49,7 @@ def gp_sample(rows: int, seed: int) -> tuple[Floats, Floats]:
     """Draw y from a GP with a squared-exponential kernel of lengthscale 0.1, variance 0.5, and noise."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1.0, 1.0, (rows, 1))
+    # every eigenvalue is at least the noise variance, so the factor exists without jitter
     covariance = 0.5 * np.exp(-0.5 * ((x - x.T) / 0.1) ** 2) + NOISE_VARIANCE * np.eye(rows)
     return x, np.linalg.cholesky(covariance) @ rng.standard_normal(rows)
 
@@ -56,6 +58,7 @@ def sinc(rows: int, seed: int) -> tuple[Floats, Floats]:
     """Draw y = sin(πx)/(πx) + noise: x [N, 1] and y [N], not yet rounded."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-HALF_WIDTH, HALF_WIDTH, rows)
+    # np.sinc is 1 at x = 0, where the quotient sin(πx)/(πx) is NaN
     return x[:, None], np.sinc(x) + DEVIATION * rng.standard_normal(rows)
 
 

@@ -50,6 +50,7 @@ def roads(rows: int, seed: int) -> tuple[Floats, Floats]:
     corners = rng.integers(WEST_SOUTH, EAST_NORTH, (int(starts.sum()), 2), endpoint=True)
     road = np.cumsum(starts)
     walked = np.cumsum(steps, axis=0)
+    # one cumulative sum serves all roads: less what was walked before, each starts at its corner
     points = folded(corners[road - 1] + walked - walked[starts][road - 1])
     degrees = points / 1e6
     return np.column_stack([road, degrees]), terrain.altitude(degrees)
@@ -61,6 +62,7 @@ def steps_along(starts: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
     `starts` [N] marks the first point of each road, where a new heading is drawn uniformly.
     """
     rows = len(starts)
+    # a uniform turn makes any heading uniform, so the sum need not start anew at each road
     turns = np.where(starts, rng.uniform(-np.pi, np.pi, rows), DRIFT * rng.standard_normal(rows))
     heading = np.cumsum(turns)
     metres = rng.uniform(SHORTEST_STEP, LONGEST_STEP, (rows, 1))
@@ -71,6 +73,7 @@ def steps_along(starts: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
 def folded(points: Coordinates) -> Coordinates:
     """Reflect points outside the box into it, [N, 2]."""
     width = EAST_NORTH - WEST_SOUTH
+    # a triangle wave of period 2 · width: any number of reflections at once
     inside: Coordinates = EAST_NORTH - np.abs((points - WEST_SOUTH) % (2 * width) - width)
     return inside
 
@@ -87,11 +90,13 @@ class Terrain:
     def draw(cls, rng: np.random.Generator) -> Terrain:
         """Draw a terrain."""
         normal = rng.standard_normal((2, FEATURES))
+        # a bivariate t is a normal vector over √(χ²₃/3); both coordinates share one χ²
         chi_squared = np.square(rng.standard_normal((3, FEATURES))).sum(axis=0)
         length = np.sqrt(np.square(rng.standard_normal((2, FEATURES))).sum(axis=0))
         return cls(
             frequencies=normal * np.sqrt(3.0 / chi_squared) / LENGTHSCALE,
             phases=rng.uniform(0.0, 2.0 * np.pi, FEATURES),
+            # E r² = 2 and the mean of cos² is 1/2: the variance is s² without a factor √2
             amplitudes=DEVIATION * length / np.sqrt(FEATURES),
         )
 

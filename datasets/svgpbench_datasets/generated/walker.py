@@ -23,8 +23,10 @@ from svgpbench_datasets.errors import DataError, did_you_mean
 from svgpbench_datasets.whole_files import writing
 
 ENVIRONMENT = "Walker2d-v5"
+# Walker2d leaves the horizontal position out of its 9 coordinates
 POSITIONS, VELOCITIES, ACTIONS = 8, 9, 6
 STATE, INPUTS = POSITIONS + VELOCITIES, POSITIONS + VELOCITIES + ACTIONS
+# gymnasium's frame_skip of 4 times MuJoCo's step of 2 ms
 FRAME_S = 0.008
 LONGEST = 1000  # maximum number of frames of an episode
 
@@ -90,8 +92,10 @@ def walk(
     environment = gymnasium.make(ENVIRONMENT, max_episode_steps=LONGEST, disable_env_checker=True)
     remaining, episode = rows, 0
     while remaining > 0:
+        # a stream for each episode: its draws do not depend on how long the earlier ones were
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(episode,)))
         inputs, changes = _episode(environment, draw_actions, rng)
+        # a first frame has no previous one; without it, `frames` 1 and 2 have the same rows
         X = np.hstack([inputs[1:], inputs[:-1]])[:remaining, : INPUTS * frames]
         yield X, changes[1:][:remaining]
         remaining, episode = remaining - len(X), episode + 1
@@ -123,6 +127,7 @@ def _episode(environment: Any, policy: Policy, rng: np.random.Generator) -> tupl
         torques = act(len(inputs))
         after, _, fallen, too_long, _ = environment.step(torques)
         inputs.append(np.concatenate([state, torques]))
+        # Walker2d observes velocities clipped to ±10: beyond them it shows no change
         changes.append(after[POSITIONS:] - state[POSITIONS:])
         state, ended = after, fallen or too_long
     return np.array(inputs), np.array(changes)

@@ -147,6 +147,7 @@ def _table(names: tuple[str, ...] | None, *columns: Array) -> TableFile:
     kinds = {"b": np.dtype(np.uint8), "U": np.dtype(object)}
     parts = []
     for array in columns:
+        # pandas cannot take arrays of the other byte order
         dtype = kinds.get(array.dtype.kind, array.dtype.newbyteorder("="))
         parts.append(pd.DataFrame(array.astype(dtype, copy=False), dtype=dtype))
     table = parts[0] if len(parts) == 1 else pd.concat(parts, axis=1, ignore_index=True)

@@ -25,6 +25,7 @@ def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    # both formats have their index at the end of the file
     stream = stream if stream.seekable() else io.BytesIO(stream.read())
     with _in_one_line(where, layout):
         if layout.reader == "feather":

@@ -123,8 +123,10 @@ def why_not_a_number(cell: object, *, predicted: bool = False, by_commas: bool =
 def canonical_label(text: str) -> str:
     """Return one spelling per number: that of `1`, `1.0`, `01` and `1.000e+00` is `1`."""
     value = finite_number(text)
+    # from 2**53 on, two ids could become one label
     if value is None or abs(value) >= EXACT:
         return text.strip()
+    # plus 0.0, or `-0` and `0` would be two labels
     return repr(value + 0.0).removesuffix(".0")
 
 

@@ -99,6 +99,7 @@ def read_columns(
                     frame, inputs, target, positions, classes, more=True, places=places
                 )
             except MissingValueError as error:
+                # `named` goes on behind the bad frame: the message counts all that is missing
                 counts = count_missing(chain([frame], named), [*inputs, target])
                 raise MissingValueError(f"{error}{_in_all(counts)}") from None
 

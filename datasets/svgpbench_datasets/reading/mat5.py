@@ -85,6 +85,7 @@ def _variable(
     dtype = np.dtype(order + _KINDS[code])
     if len(values) != prod(shape) * dtype.itemsize:
         raise DataError(f"{len(values)} bytes of {dtype} for the shape {shape}")
+    # MATLAB stores an array column by column
     columns = np.frombuffer(values, dtype=dtype).reshape(shape, order="F")
     floats = np.array(columns, dtype=np.float64, order="C")
     if dtype.kind in "iu" and floats.size and np.abs(floats).max() >= EXACT:
@@ -104,6 +105,7 @@ def _element(data: memoryview, order: str) -> tuple[int, memoryview, memoryview]
         return code, data[4 : 4 + length], data[8:]
     if length > len(data) - 8:
         raise DataError(f"an element of {length} bytes where {len(data) - 8} are left")
+    # a compressed element alone is not padded to a multiple of 8 bytes
     padded = length if code == _COMPRESSED else -(-length // 8) * 8
     return code, data[8 : 8 + length], data[8 + padded :]
 
@@ -112,10 +114,12 @@ def _inflated(content: memoryview, order: str) -> memoryview:
     """Decompress an element; raise `DataError` if it does not end where its tag says."""
     stream = zlib.decompressobj()
     try:
+        # the tag first: it bounds what is inflated, whatever a damaged file would give
         tag = stream.decompress(content, 8)
         if len(tag) < 8:
             raise DataError("a compressed element without a tag")
         length = struct.unpack(f"{order}II", tag)[1]
+        # + 1: a bound of 0 means none, and a buffer that is just full ends before zlib's checksum
         inside = stream.decompress(stream.unconsumed_tail, length + 1)
     except zlib.error as error:
         raise DataError(f"a compressed element that is damaged: {quoted(str(error))}") from None

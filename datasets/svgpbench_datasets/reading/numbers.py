@@ -113,6 +113,7 @@ def class_numbers(
     Raises:
         DataError: a label is missing, is not in `labels`, or has control characters.
     """
+    # a missing label gets a code of its own: the usual -1 would index the last class
     codes, distinct = pd.factorize(frame[name], use_na_sentinel=False)
     classes = np.empty(len(distinct))
     for code, cell in enumerate(distinct):
@@ -238,6 +239,7 @@ def stack(blocks: Iterable[Block], columns: int) -> Block:
     for block_X, block_y in blocks:
         start, rows = len(y), len(y) + len(block_y)
         X = X if start else X.astype(block_X.dtype)
+        # no view of the arrays exists yet, so the check of references is not needed
         X.resize((rows, columns), refcheck=False)
         y.resize(rows, refcheck=False)
         X[start:], y[start:] = block_X, block_y
@@ -255,6 +257,7 @@ def as_floats(column: pd.Series[Any]) -> Floats:
             values[row] = np.nan if held is None else held
         return values
     texts = [cell if isinstance(cell, str) else text_of(cell) for cell in column]
+    # one pass in compiled code, unless a cell with a line break would shift the others
     raw = "\n".join(texts).encode()
     fast = plain_numbers(raw, ",") if raw.count(b"\n") == len(texts) - 1 else None
     if fast is not None and fast.shape == (len(texts), 1):

@@ -173,6 +173,7 @@ def expand_columns(
 
 def apply_treatment(frame: pd.DataFrame, entry: DatasetEntry, positions: Positions) -> pd.DataFrame:
     """Drop rows with missing values and encode categories as declared."""
+    # rows are dropped before words are encoded: the mark of a missing value is no category
     if entry.missing == "drop-row":
         frame = frame[~missing_cells(frame, entry).any(axis=1)]
     for name, words in entry.categories.items():

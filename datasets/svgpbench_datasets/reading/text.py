@@ -123,6 +123,7 @@ def detect_layout(stream: IO[bytes], where: str, header: bool | None = None) -> 
 
     def recorded() -> Iterator[bytes]:
         for raw in source:
+            # the line that ends the search is read again, those above it are not
             read[:] = [raw]
             yield raw
 
@@ -205,6 +206,7 @@ def text_rows(lines: TextLines, where: str, separator: str | None) -> Iterator[R
             if cells := _words(line):
                 yield lines.number, cells
         return
+    # strict: otherwise text behind a closing quote is taken into the cell without an error
     reader = csv.reader(lines, strict=True, delimiter=separator)
     while True:
         before = reader.line_num
@@ -267,6 +269,7 @@ class _Body:
         The columns `spelled` are text.
         """
         line, width = self.line, self.width
+        # up to the end of a line, so that no number is cut in two
         while text := self.stream.read(BYTES_AT_ONCE) + self.stream.readline():
             numbers = plain_numbers(text, self.separator)
             if numbers is None or numbers.shape[1] != (width or numbers.shape[1]):
@@ -337,7 +340,9 @@ def _parsed(raw: bytes, separator: str | None, dtype: Any, **options: Any) -> pd
             header=None,
             dtype=dtype,
             engine="c",
+            # before pandas 3.1 the default can be off in the last digit, and so a fingerprint
             float_precision="round_trip",
+            # an empty cell has to fail here, so that it is named later, and not become NaN
             na_filter=False,
             quoting=csv.QUOTE_NONE,
             **options,

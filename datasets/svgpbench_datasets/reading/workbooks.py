@@ -89,6 +89,8 @@ def _sheet(raw: bytes, where: str) -> Iterator[Sequence[Any]]:
         if not formulas:
             yield from rows(results=True)
             return
+        # openpyxl gives None for an uncomputed formula and for an empty cell:
+        # only a second reading tells them apart
         for cells, written in zip(rows(results=True), rows(results=False), strict=True):
             pairs = zip(cells, written, strict=True)
             yield [FORMULA if a is None and b is not None else a for a, b in pairs]

@@ -77,7 +77,9 @@ class BenchmarkRecord(Strict):
         measured = {name: facts[name] for name in cls.model_fields if name in facts}
         if "end" in facts:
             measured["status"] = EARLIER_WORDS.get(facts["end"], facts["end"])
+        # `json.loads` takes NaN, which is no JSON: such a line counts as damaged
         text = json.dumps(measured | {"run": cls.nested_run(facts)}, allow_nan=False)
+        # by way of JSON: only there does strict validation take an array for a tuple
         return cls.model_validate_json(text, strict=True)
 
 
@@ -92,6 +94,7 @@ def append(folder: Path, record: BenchmarkRecord) -> None:
     path = folder / f"{content['library']}.jsonl"
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        # append mode: the write goes to the end, wherever the read has left the position
         with path.open("ab+") as file:
             if file.tell():
                 file.seek(-1, os.SEEK_END)
@@ -99,6 +102,7 @@ def append(folder: Path, record: BenchmarkRecord) -> None:
                     line = "\n" + line  # the last line is incomplete, as its writer was stopped
             file.write(line.encode())
             file.flush()
+            # a run takes minutes: its line is on the disk before the next one starts
             os.fsync(file.fileno())
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from error
@@ -114,11 +118,13 @@ def read(folder: Path, kind: type[Record]) -> list[Record]:
     records: list[Record] = []
     for path in sorted(folder.glob("*.jsonl")):
         try:
+            # a line that ends within a character is damaged; the lines around it are still read
             text = path.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise UserError(f"cannot read {path}: {error.strerror}") from None
         damaged: list[int] = []
         others: Counter[str] = Counter()
+        # not splitlines: messages are not escaped and may contain U+0085 or U+2028
         for number, line in enumerate(text.split("\n"), 1):
             try:
                 if (

@@ -63,6 +63,7 @@ def advise_command(
     from svgpbench.suite.outcomes import Outcomes
     from svgpbench.suite.schema import load_suite
 
+    # `run` would take a name without it for that of a shipped experiment
     if write is not None and write.suffix != ".toml":
         raise UserError(f"--write {write}: an experiment file ends in .toml")
     config = one_data_set(

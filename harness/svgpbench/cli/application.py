@@ -57,7 +57,10 @@ def exit_code(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with warnings.catch_warnings():
+            # `catch_warnings` puts the old function back, which a caller from Python still needs
             warnings.showwarning = _show_warning
+            # standalone, typer would print mistakes in its own form and exit; here it raises
+            # them, and a `typer.Exit` comes back as its number
             return int(command.main(words, prog_name="svgpbench", standalone_mode=False) or 0)
     except UserError as error:
         return _refuse(str(error))

@@ -64,6 +64,7 @@ def dask_client(address: str) -> Iterator[Any]:
     except ValueError:
         raise UserError(f"--dask {address}: give HOST:PORT, such as 10.0.0.7:8786") from None
     try:
+        # not the default, which would send the caller's own work with Dask to this cluster
         client = Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__

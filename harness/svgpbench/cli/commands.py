@@ -86,6 +86,8 @@ class Commands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the summaries of the commands by need. No command is imported."""
+        # click's own asks every command for its summary, and would import them all; it also aligns
+        # each section by itself, hence one width for all
         first_width = max(map(len, COMMANDS))
         for title, commands in GROUPS.items():
             rows = [(name.ljust(first_width), text) for name, text in commands.items()]

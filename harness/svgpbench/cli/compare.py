@@ -116,6 +116,7 @@ def compare_command(
     declared = None if experiment is None else load_experiment(experiment)
     if preset and declared is None:
         raise UserError(f"--preset {preset} is of an experiment: give --experiment too")
+    # a path that is not there is told to be no folder, and not to be an unknown method
     if any(Path(name).is_dir() or os.sep in name for name in (first, second)):
         sides = _sides_of_folders(Path(first), Path(second), declared, preset, backend)
     else:

@@ -90,6 +90,7 @@ def cost_command(
     rows: dict[str, dict[str, Any]] = {step: tally._asdict() for step, tally in tallies.items()}
     if peak_flops and bandwidth:  # the time of a step if no operations are fused
         for step, tally in tallies.items():
+            # roofline (Williams et al. 2009): a step waits for its arithmetic or for memory
             rows[step]["seconds"] = max(tally.flops / peak_flops, tally.bytes / bandwidth)
     if with_exponents:
         for step, row in rows.items():
@@ -116,6 +117,7 @@ def _option(text: str) -> tuple[str, str | bool | int | float]:
     words = {"true": True, "false": False}
     if value in words:
         return key, words[value]
+    # int first: strict options refuse 5.0 where they want an integer
     for kind in (int, float):
         try:
             return key, kind(value)
@@ -158,4 +160,5 @@ def _exponents(rows: dict[str, dict[str, Any]]) -> Iterator[str]:
 
 
 def _powers(slopes: dict[str, float]) -> str:
+    # a smaller slope would be shown as x^0.00
     return " ".join(f"{size}^{slope:.2f}" for size, slope in slopes.items() if abs(slope) >= 0.005)

@@ -64,6 +64,7 @@ def diagnose(results: Path, *, deep: bool = False) -> Iterator[Finding]:
             yield Finding(what=name, state="missing", found=line, advice=advice)
     yield from _machine()
     yield _data()
+    # a check makes no folder: the nearest one that exists tells
     folder = next(path for path in (results, *results.absolute().parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=folder):
@@ -113,6 +114,7 @@ def _import_in_process(name: str, framework: Framework) -> Finding:
     except (OSError, subprocess.TimeoutExpired) as error:
         return Finding(what=name, state="problem", found=f"cannot be imported: {error}")
     if done.returncode == 0:
+        # the last line is ours: a framework may print others while it is imported
         return Finding(what=name, state="ok", found=done.stdout.strip().splitlines()[-1])
     reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
     advice = f"pip install --force-reinstall '{framework.install}'"

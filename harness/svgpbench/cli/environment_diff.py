@@ -19,6 +19,7 @@ from svgpbench.runs.worker_setup import worker_environment
 LIMIT_S = 120.0
 ABSENT = "not here"
 
+# in the order of a worker: BLAS and OpenMP are described once they are loaded and pinned
 ASK_WORKER = """
 import contextlib, importlib, sys
 from svgpbench.environment import describe

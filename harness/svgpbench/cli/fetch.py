@@ -151,6 +151,7 @@ def _download(rows: Sequence[FileRow], cache: Path, mirrors: Sequence[str]) -> N
         return
 
     def failed(file: File, error: Unavailable) -> None:
+        # again, with the name of the data set, which the command in its message needs
         named = Unavailable(error.path, error.answers, files[file][0].name)
         print(f"error: {named}", file=sys.stderr)
         for row in files[file]:

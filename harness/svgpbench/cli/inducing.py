@@ -122,6 +122,7 @@ def inducing_command(
             "could gain over a noise model",
         ),
     )
+    # by no split, as all rows train
     audits = [audit_table(config, [])] if config.path else []
     show(shown, answer(table), *leak_notes(audits), *target_notes(audits))
 

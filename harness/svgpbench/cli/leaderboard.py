@@ -146,6 +146,7 @@ def _board(
         # all entrants, as the best known is theirs
         outcomes = read_outcomes(suite, problems, suite.entrants, results, files)
     candidates = [x.label for x in entrants if not x.reference]
+    # references are not ranked: they have no rates to search, and stand beside the board
     board = Board(outcomes, candidates, [x.title for x in problems])
     if not board.entrants:
         raise UserError(
@@ -191,12 +192,14 @@ def _added(
     shipped = Outcomes.read()
     entrant = added_entrant(suite, text)
     on_board = set(shipped.runs["problem"])
+    # a share of the possible gain needs the best known NLPD, which these problems have
     problems = [x for x in problems if x.title in on_board and suite.takes_part(entrant, x)]
     if not problems:
         raise UserError(
             f"the board has none of these problems yet (it has: {', '.join(sorted(on_board))})"
         )
     tell(f"checking {entrant.name} on {suite.protocol.backend}")
+    # before any run: the rank of a method whose steps are wrong would mean nothing
     report = quick_check([suite.protocol.backend], methods=[entrant.name], on_progress=tell)
     if not report.ok:
         show(*report.tables(), notes=report.lines())
@@ -207,8 +210,10 @@ def _added(
             problems,
             entrant,
             results / suite.experiment / "entrants",
+            # one worker: a second would take caches and memory bandwidth from the timed one
             lambda cells, folder: _run_cells(cells, folder, 1, None, on_event),
         )
+    # without a budget are those whose timed runs failed
     problems = [x for x in problems if (x.title, entrant.label) in budgets]
     if not _run(suite, budgets, problems, [entrant], results, jobs, dask):
         raise typer.Exit(INTERRUPTED)
@@ -241,6 +246,7 @@ def _run(
             tell(_described(tasks))
             cells = [task.cell for task in tasks]
             is_whole = _run_cells(cells, results, jobs, executor, on_event)
+            # a run that failed for its machine counts from now on; it would be missing for ever
             look.try_all(tasks)
             return is_whole
 
@@ -277,6 +283,7 @@ def _measure(
     """Time iterations, and write the tables of times and iterations beside the suite's file."""
     from svgpbench.suite.step_times import measured, write_times
 
+    # before the timing, whose times would be lost
     refuse_unwritable(files.suite.parent, f"step times beside {files.suite}")
     with reporter() as on_event:
         times = measured(

@@ -183,6 +183,7 @@ def _run(
     libraries = dict.fromkeys(x.library for x in contestants)
     digests = {plan.digest(problem) for problem in problems}
     counts = {x.threads for run, x in recorded.items() if run.plan in digests and x.threads}
+    # seconds with 1 and with 2 threads would stand beside each other in one table
     if others := counts - {limits.threads}:
         raise UserError(
             f"{results} has runs of this plan made with --threads {min(others)}, not {limits.threads}; "
@@ -206,6 +207,7 @@ def _run(
                 record = trainer.run(run).model_copy(update=facts)
                 append(results, record)
                 tell(f"{run.title}: {_end_in_words(record)}")
+                # a busy machine may disturb every try: the least disturbed one counts then
                 recorded[run] = least_disturbed(recorded.get(run), record)
             return recorded[run]
 

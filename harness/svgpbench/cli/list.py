@@ -187,6 +187,7 @@ def _table(title: str, rows: list[Row]) -> Table:
     """Return one line per row, without columns that are empty in all rows."""
     names = [name for name in (rows[0] if rows else ()) if any(row.get(name) for row in rows)]
     columns = [
+        # `type`, because `isinstance` takes True for an int
         Column(name, _cell, numeric=all(type(row.get(name)) is int for row in rows), missing="")
         for name in names
     ]

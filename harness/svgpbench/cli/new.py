@@ -135,6 +135,7 @@ def write_folder(folder: Path, content: dict[Path, bytes]) -> None:
 
     Raises `UserError` if the folder exists or cannot be written; partial files are removed.
     """
+    # not `exists`, which is False for a link to nowhere
     if os.path.lexists(folder):
         raise UserError(f"{folder} is there already; take another name, or another folder by --out")
     draft = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")

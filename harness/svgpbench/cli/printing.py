@@ -59,6 +59,7 @@ def _broken(text: str, console: Console) -> str:
     """Return a text in lines that fit the console; a word, path or command is never broken."""
     if not _has_width(console):
         return text
+    # NUL is no blank to `textwrap`, and is not in the text: `without_controls` has escaped it
     whole = re.sub(r"`[^`]+`", lambda command: command[0].replace(" ", "\0"), text)
     lines = (
         textwrap.fill(line, console.width, break_long_words=False, break_on_hyphens=False)

@@ -45,6 +45,7 @@ def reporter() -> Iterator[Callable[[Event], None]]:
             from svgpbench.runs.events import Finished, Noticed, Planned, SetAside
 
             if isinstance(event, SetAside | Noticed):
+                # by the console of the bar, which draws the bar again below the line
                 _print_line(progress.console, event)
             elif isinstance(event, Planned):
                 progress.update(bar, total=event.total, description="starting workers")

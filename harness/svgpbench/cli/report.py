@@ -35,6 +35,7 @@ def report_command(
         raise UserError(f"{results}: there is no such folder; name one with records by --results")
     from svgpbench.site.folder import check_site_folder
 
+    # here too, and not only when the site is written: claims are computed in between
     check_site_folder(out)
     from svgpbench.papers import load_paper, paper_folders
     from svgpbench.papers.judged_claims import judged_and_drawn

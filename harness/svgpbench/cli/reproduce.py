@@ -83,6 +83,7 @@ def reproduce_command(
     results = records_folder(results) if from_records else results or RESULTS
     if from_records and not results.is_dir():
         raise UserError(f"--results {results}: there is no such folder; name one with records")
+    # before the cells run, so that a mistake in a path does not show hours later
     check_writable(pages or out)
     ran = set() if from_records else _run([item for planned in plans for item in planned], results)
     if pages:
@@ -96,6 +97,7 @@ def reproduce_command(
                 selection, planned, results, out, claims, precomputed
             ).items()
         }
+        # inside: the end of this block ends the processes that write
         outputs = {name: future.result() for name, future in writing.items()}
     for selection in selections:
         paper = selection.paper

@@ -101,7 +101,13 @@ def run_command(
         device=device,
         threads=threads,
     )
+<<<<<<< HEAD
     plan = checked_plan(experiment, preset, selection)
+=======
+    declared = load_experiment(experiment)
+    cells = checked_cells(experiment, declared, preset, selection)
+    # `not … > 0` refuses NaN too, which `… <= 0` would let through
+>>>>>>> comments
     if timeout is not None and not timeout > 0:
         raise UserError(f"--timeout {timeout:g}: give a number of seconds above 0")
     if memory is not None and not memory > 0:
@@ -129,6 +135,7 @@ def run_command(
             on_event=on_event,
             executor=executor,
         )
+    # from the folder: cells of earlier runs, and of another run beside this one, count too
     records = records_of(results, summary.cells).records
     words = ["svgpbench", "table", experiment]
     # Another selection may have cells outside the preset. The table of the preset would omit them.

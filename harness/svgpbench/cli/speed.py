@@ -133,6 +133,7 @@ def speed_command(
         methods=method or (),
         max_other_cores=max_other_cores,
         device=device,
+        # after each step of each problem, so that a crash loses one step
         on_step=partial(write_report, out),
     )
     if floor:

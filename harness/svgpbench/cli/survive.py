@@ -92,6 +92,7 @@ def survive_command(
     show(*tables(declared, ended))
     if figure is not None:
         draw_map(declared, ended, figure)
+    # a death is a result; only a cell without a verdict is a failure
     if any(record.status in NO_VERDICT for record in ended.values()):
         raise typer.Exit(FAILED)
 

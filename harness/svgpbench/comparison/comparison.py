@@ -110,6 +110,7 @@ def compared(sides: Sides, metrics: Sequence[str] = ()) -> Comparison:
     groups, other_data = _groups(pairs, sides)
     rows = [
         _row(group, metric, sides)
+        # measure by measure: whoever prints the rows makes one table of neighbours with one measure
         for metric in metrics or MEASURES
         for group in groups
         if (metrics or group.is_usual(metric)) and group.has(metric)
@@ -119,6 +120,7 @@ def compared(sides: Sides, metrics: Sequence[str] = ()) -> Comparison:
             raise UserError(f"no two cells of {first} and {second} have {metric}")
     notes = [*sides.notes, *alone, *other_data]
     if sides.same_setup:
+        # methods are meant to differ; backends and folders are not, so notes say how far and why
         notes += [_bits(pairs), *differing(pairs)]
     return Comparison(sides.what, first, second, tuple(rows), tuple(notes))
 
@@ -131,6 +133,7 @@ def paired(sides: Sides) -> tuple[Pairs, list[str]]:
 
     def key(record: Record) -> tuple[object, ...]:
         config, split = record.config, record.config.split
+        # training settings are no part of it: two folders may differ in them, and a note lists them
         cell = (config.experiment, config.data.title, config.seed, config.perturbation)
         return (*cell, split.seed, split.fold, *sides.share(record).values())
 
@@ -156,6 +159,8 @@ def _groups(pairs: Pairs, sides: Sides) -> tuple[list[Group], list[str]]:
     misfits: Counter[str] = Counter()
     for first, second in pairs:
         name = first.config.data.title
+        # the same name may hold other rows by now, and a difference of scores on other rows is not
+        # one of methods: fingerprint and hash tell
         if any(
             first.data.get(key) != second.data.get(key) for key in ("fingerprint", "split_hash")
         ):
@@ -179,6 +184,7 @@ def _row(group: Group, metric: str, sides: Sides) -> Row:
     first, second = sides.first.name, sides.second.name
     data = group.shared["data"]
     data_set = OneDataSet(data, group.frame, metric)
+    # equal bits are equal however few the starts, which alone might not make an interval
     if sides.same_setup and not any(_apart(*pair) for pair in group.pairs):
         note = "the same bits in every cell"
         effect = Effect(data, Outcome.equal, 0.0, 0.0, 0.0, note)
@@ -188,6 +194,7 @@ def _row(group: Group, metric: str, sides: Sides) -> Row:
             effect = data_set.every_run(first, second)
     means = group.plain.groupby("method")[metric].mean()
     region = data_set.region(first, second)
+    # the frame has a row for each of the two cells of a pair
     pairs = len(group.plain) // 2
     return Row(metric, group.shared, pairs, (means[first], means[second]), region, effect)
 
@@ -196,6 +203,7 @@ def _bits(pairs: Pairs) -> str:
     """Return a note on the number of pairs that agree bit for bit, and on the differences of the others."""
     apart = [_apart(*pair) for pair in pairs]
     far = max((x for x in apart if x < math.inf), default=0.0)
+    # infinite: the runs ended differently or share too few columns, so there is no distance
     otherwise = sum(x == math.inf for x in apart)
     parts = [f"{apart.count(0.0)} of {len(pairs)} pairs have the same bits, times left out"]
     parts += [f"the farthest are {far:.0e} apart in a column of the trace"] * (far > 0.0)
@@ -205,6 +213,7 @@ def _bits(pairs: Pairs) -> str:
 
 def _apart(first: Record, second: Record) -> float:
     """Return the difference of two records of which one may lack columns that the other has."""
+    # `difference` needs every column of its first record; the older record has fewer of them
     return min(difference(first, second), difference(second, first))
 
 

@@ -58,11 +58,14 @@ def methods_or_backends(
         record.config.method.title.casefold(): record.config.method.title for record in records
     }
     titles = {record.config.backend.name: record.config.backend.title for record in records}
+    # last, so that `torch` is plain torch where that ran, and not the torch:compile beside it
     titles |= {title: title for title in titles.values()}
     same_setup = False
     if {first.casefold(), second.casefold()} <= labels.keys():
         names = [labels[name.casefold()] for name in (first, second)]
         if not each_backend:
+            # one backend: the same cells on another are no further evidence; that of these two
+            # methods, since the backend with most cells of all may have few of theirs
             compared = [r for name in names for r in records if r.config.method.title == name]
             backend = reference_backend(final_frame(compared))
             records = tuple(r for r in compared if r.config.backend.title == backend)
@@ -82,6 +85,7 @@ def methods_or_backends(
         for name in names
     )
     what = f"{collected.experiment}: {side_1.name} against {side_2.name}"
+    # a pair agrees in the other property, so that only one thing differs at a time
     return Sides(what, side_1, side_2, (shared,), same_setup, collected.notes)
 
 
@@ -127,8 +131,14 @@ def _read(
     experiment = _experiment_name(cells)
     folder_records = records_in(folder, experiment)
     records = folder_records.records
+<<<<<<< HEAD
     if isinstance(cells, Plan):
         settings = {_settings(identity.config) for identity in cells.identities}
+=======
+    if cells is not None:
+        # not by id, which has the version of the method in it: versions may be what is compared
+        settings = {_settings(identify(cell).config) for cell in cells}
+>>>>>>> comments
         records = [record for record in records if _settings(record.config) in settings]
     if backends:
         names = set(backends)

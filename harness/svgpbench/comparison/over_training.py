@@ -77,9 +77,13 @@ def iterations_saved(pairs: Pairs) -> list[SavedIterations]:
     rows = []
     for data, members in _by_data(pairs).items():
         budgets, reached = np.array([_reached(*pair) for pair in members]).T
+        # whole pairs are drawn, because their two runs share a split and a start; the seed is
+        # fixed, so that the same records have the same interval
         picks = np.random.default_rng(0).integers(len(members), size=(RESAMPLES, len(members)))
+        # medians: one run that never gets there is infinite, and would make a mean infinite too
         factors = np.median(budgets[picks], axis=1) / np.median(reached[picks], axis=1)
         low, high = map(float, np.quantile(factors, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
+        # the bootstrap of fewer runs is too narrow: most of its draws repeat the same few
         ends = (low, high) if len(members) >= STARTS else (None, None)
         budget, median = float(np.median(budgets)), float(np.median(reached))
         sooner = int((reached < budgets).sum())
@@ -121,11 +125,14 @@ def gains(pairs: Pairs, metric: str, parts: int = QUARTERS) -> list[Gain]:
                 return Effect(of, "", float(column.mean()))
             return Effect(of, "", sample.mean, *sample.interval)
 
+        # from the second part on: the first is the start-up, with gains many times larger;
+        # within each run first, since both parts share its split and start
         change = estimate(values.iloc[:, -1] - values.iloc[:, 1])
         learned = is_learned(final_frame([record for pair in traced for record in pair]))
         by_part = tuple(estimate(values[part]) for part in values)
         found.append(Gain(metric, data, by_part, change, learned))
         if learned:
+            # splits first: one with more starts must not weigh more
             means.append(values.groupby(level=["split_seed", "fold"]).mean().mean().to_numpy())
     if len(means) > 1:
         by_set = np.array(means)
@@ -138,6 +145,7 @@ def _over_sets(values: Floats) -> Effect:
     mean = float(values.mean())
     if len(values) < FEWEST:
         return Effect(ALL, "", mean)
+    # data sets share no rows, so the correction for overlapping training parts is 0
     return Effect(ALL, "", mean, *Sample(values, 0.0, "data sets").interval)
 
 
@@ -145,17 +153,20 @@ def _by_part(first: Record, second: Record, metric: str, parts: int) -> Floats:
     """Return the difference by part of the shorter run's iterations, positive in favour of the first."""
     measure = MEASURES[metric]
     iterations = [np.array(r.trace["iteration"], dtype=np.float64) for r in (first, second)]
+    # to the end of the shorter run: the difference is one after equal numbers of iterations
     edges = np.linspace(0.0, min(x[-1] for x in iterations), parts + 1)
     means = np.full((2, parts), np.nan)
     for side, (record, points) in enumerate(zip((first, second), iterations, strict=True)):
         values = np.array(record.trace[metric], dtype=np.float64)
         for part, (low, high) in enumerate(pairwise(edges)):
+            # open on the left: an evaluation at an edge is in one part only
             inside = values[(low < points) & (points <= high)]
             means[side, part] = inside.mean() if len(inside) else np.nan
     scale: Any = 1.0
     if measure.relative:
         scale = 100.0 / np.abs(means[1])
     elif measure.per_datum:
+        # the bound is a sum over the rows that train, of which `training.rows` may draw a part
         scale = 100.0 / (first.config.training.rows or first.data["n_train"])
     difference: Floats = scale * (loss(means[1], measure.better) - loss(means[0], measure.better))
     return difference
@@ -270,6 +281,7 @@ def draw_gains(pairs: Pairs, metrics: Sequence[str], first: str, second: str, pa
         raise UserError(f"no trace has {', '.join(metrics)}")
     names = list(dict.fromkeys(row.data for rows in panels.values() for row in rows))
     styles = line_styles(name for name in names if name != ALL)
+    # the mean over a part stands in its middle
     share = (np.arange(PARTS_DRAWN) + 0.5) / PARTS_DRAWN
     with matplotlib.rc_context(STYLE):
         figure, axes = grid(1, len(panels), width=2.6, height=2.3)
@@ -289,6 +301,7 @@ def draw_gains(pairs: Pairs, metrics: Sequence[str], first: str, second: str, pa
             finish(panel)
             # the first part is the start-up, whose gains may be of another order
             later = [x.value for r in rows for x in r.parts[1:] if x.value is not None]
+            # not 0 where all gains are 0: Matplotlib warns of equal limits and takes others
             room = 0.15 * max(np.ptp([*later, 0.0]), 1e-12)
             panel.set_ylim(min(*later, 0.0) - room, max(*later, 0.0) + room)
             panel.set_title(f"{MEASURES[metric].title}, {unit_of(metric)}")

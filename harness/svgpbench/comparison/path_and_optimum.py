@@ -52,7 +52,9 @@ def verdict(ends: Effect, optima: Effect) -> str:
     if optima.outcome != ends.outcome:
         return "the path, against the family"
     intervals = (ends.low, ends.high, optima.low, optima.high)
+    # no comparison with NaN is true: without an interval the verdict is "the family"
     low, high, low_optima, high_optima = (math.nan if x is None else x for x in intervals)
+    # other runs, so they do not pair; intervals that do not meet are the stricter test of two
     apart = low > high_optima or high < low_optima
     return "the family and the path" if apart else "the family"
 

@@ -103,6 +103,7 @@ def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
         else:
             rows = split_rows(config.data, config.split, len(dataset.y), dataset.groups)
             if config.split.held_out is not None:
+                # before the statistics are taken: rows that choose a rate must not shape x and y
                 rows = hold_out(rows, config.split.held_out, config.split.seed)
             make = functools.partial(prepare, dataset, rows)
         return make(
@@ -117,6 +118,7 @@ def drawn_rows(config: CellConfig, ready: Prepared) -> tuple[Inputs, Floats]:
     Return inputs and targets in the units of the training part. Raises `UserError` if the training
     part has fewer rows.
     """
+    # drawn after standardising, so that runs on fewer or more rows have scores in one unit
     rows, n = config.training.rows, len(ready.y_train)
     if rows is None:
         return ready.X_train, ready.y_train
@@ -150,6 +152,7 @@ def split_rows(
             return column_fold(groups, how.fold)
         return group_fold(groups, how.folds, how.fold, how.seed)
     if how.kind == "random":
+        # no fold: every repeat has a seed of its own
         return random_split(rows, how.test_fraction, how.seed)
     if data.path is not None:
         raise UserError(
@@ -157,6 +160,7 @@ def split_rows(
             "use split kind 'k-fold', 'random', 'groups', 'blocks' or 'column'"
         )
     registry = registry_of(data.name)
+    # a registry of another package need only have `names`, `describe` and `load`
     if not hasattr(registry, "fixed_split"):
         raise UserError(f"the registry of data set {data.name!r} has no fixed splits")
     split: Split = registry.fixed_split(data.name, how.fold)
@@ -187,11 +191,13 @@ def initial_kernel(config: CellConfig, X: Inputs, y: Floats) -> Tree:
     count = lengthscale_count(start.ard, X.shape[1])
     lengthscale, variance = start.lengthscale, start.variance
     if start.init == "median":
+        # Cheng and Boots 2017, Sec. 4: the median trick on a first minibatch
         rows = min(config.training.batch_size or len(X), len(X), MEDIAN_ROWS)
         rng = Stream.MEDIAN_ROWS.generator(config.seed)
         lengthscale = median_lengthscale(X[rng.choice(len(X), rows, replace=False)])
     elif start.init in ("ulapane", "mean-gaps"):
         lengthscale, sigma = mean_gaps(np.asarray(X), y)
+        # σ_SE is a standard deviation in Ulapane et al. 2020 and the variance itself in Kobe 2021
         variance = sigma**2 if start.init == "ulapane" else sigma
     elif isinstance(lengthscale, tuple) and len(lengthscale) != count:
         raise UserError(
@@ -199,7 +205,9 @@ def initial_kernel(config: CellConfig, X: Inputs, y: Floats) -> Tree:
         )
     lengthscales = np.broadcast_to(np.asarray(lengthscale, dtype=np.float64), (count,))
     if start.init == "root-dimension":
+        # standardised inputs have E|x − x'|² = 2D, so √D keeps correlations alike in any D
         lengthscales = lengthscales * np.sqrt(X.shape[1])
+    # a copy, because `broadcast_to` gives a read-only view
     return KernelParameters(np.array([variance]), lengthscales[None].copy())
 
 
@@ -207,6 +215,7 @@ def initial_theta(config: CellConfig, model: Model, X: Inputs, y: Floats) -> The
     """Return the initial θ, without a basis, for training data X [n, D], y [n]."""
     likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
     theta = Theta(initial_kernel(config, X, y), likelihood, ())
+    # targets on the real line are standardised, so their mean is 0 already
     if config.likelihood.latent_mean == "zero" or model.likelihood.support == "real":
         return theta
     # NumPy for every backend, so that all backends have the same mean
@@ -237,6 +246,7 @@ def perturbed(X: Inputs, size: float, seed: int) -> Inputs:
     """
     if not size:
         return X
+    # relative noise, as rounding is: it moves the last digits at any scale and leaves 0 at 0
     noise = Stream.PERTURBATION.generator(seed).standard_normal(X.shape)
     return np.asarray(np.asarray(X) * (1.0 + size * noise))
 
@@ -269,6 +279,7 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
     if config.training.kind == "online":
         growth = Growth.from_config(config.inducing, config.training.online.increment)
         return OnlineTrainer(*parts, theta, config.training, growth, config.seed), ready
+    # rows that are the basis are the perturbed ones: Z = X must hold to the bit
     start = data.X if method.basis == "data" else X
     theta = theta._replace(inducing=initial_inducing(config, model, method, theta, start))
     make = trainer_class(method)
@@ -286,6 +297,7 @@ def run_cell(
     """
     trainer, ready = build_trainer(config)
     made_by = software() | {"code": code_of(config)}
+    # a state of other code or packages is not resumed: one record would hold two trajectories
     key = digest({"cell": config.model_dump(mode="json"), "data": ready.fingerprint, **made_by})
     saved = Checkpoint(checkpoint, key, every_s)
     trained = trainer.run(saved)

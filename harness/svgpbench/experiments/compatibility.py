@@ -30,8 +30,10 @@ def _reasons(config: CellConfig, method: AnyMethod, likelihood: Likelihood) -> I
             "`inducing` of the methods that have two"
         )
     size = config.training.batch_size
+    # its log-determinant is no sum over rows, so a minibatch would estimate the bound with a bias
     if size is not None and method.collapsed:
         yield f"method {method.name!r} takes all data in every step; remove training.batch_size"
+    # curvature comes from differences of gradients, which between two batches are mostly noise
     if size is not None and config.training.optimiser == "l-bfgs":
         yield (
             "training.optimiser 'l-bfgs' takes all data in every step; "
@@ -50,6 +52,7 @@ def _reasons(config: CellConfig, method: AnyMethod, likelihood: Likelihood) -> I
         increment = config.training.online.increment
         if size is not None and increment > size:
             yield f"training.online.increment {increment} exceeds the batch of {size} rows"
+    # it stops at relative changes of 1e-13 in the value, and float32 resolves 6e-8
     if config.training.optimiser == "l-bfgs" and config.backend.dtype != "float64":
         yield (
             f"training.optimiser 'l-bfgs' runs in float64, not {config.backend.dtype}; "

@@ -40,6 +40,7 @@ def one_line(
         return "tables or lists are nested too deeply"
     path = (*table, *path)
     if detail["type"] in ("missing", "union_tag_not_found"):
+        # not from `path`, which has only what is in the file
         key = str(detail["loc"][-1])
         if detail["type"] == "union_tag_not_found":
             key = str(detail["ctx"]["discriminator"]).strip("'")

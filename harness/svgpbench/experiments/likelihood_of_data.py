@@ -33,6 +33,7 @@ def likelihood_for(config: CellConfig, dataset: Dataset) -> Likelihood:
     if isinstance(likelihood, MulticlassLikelihood) and not likelihood.classes:
         count = len(dataset.class_labels or ())
         likelihood = dataclasses.replace(likelihood, classes=count)
+    # after the number of classes is known, which bounds the labels
     if wrong := _misfit(likelihood, dataset.y):
         raise UserError(f"likelihood {likelihood.name!r} {wrong} (data set {dataset.name!r})")
     if likelihood.support in ("counts", "positive") and config.data.standardise_y:
@@ -41,6 +42,7 @@ def likelihood_for(config: CellConfig, dataset: Dataset) -> Likelihood:
             f"likelihood {likelihood.name!r} takes {what} as they are: "
             f"set standardise_y = false for data set {dataset.name!r}"
         )
+    # powers 2 and 1: a noise variance has the square of y's unit, a lengthscale the unit of x
     if likelihood.support == "real" and not config.data.standardise_y:
         _refuse_tiny(dataset.y[:, None], [dataset.target_name], 2, "y", dataset.name)
     if not config.data.standardise_x:

@@ -72,6 +72,7 @@ def load_experiment(text: str) -> Experiment:
         return _with_paths_beside(path, _parse(str(path), raw))
     known = shipped_experiments()
     if text not in known:
+        # only if needed: this parses every experiment of other packages; ours keep their names
         known = plugin_experiments() | known
     if text not in known:
         hint = "; for a file of your own give its name with .toml"
@@ -98,6 +99,7 @@ def _parse(origin: str, raw: bytes) -> Experiment:
     declared = parse_toml(origin, raw)
     try:
         # as JSON, because strict JSON refuses "3" and true for numbers but takes a list for a tuple
+        # a date, which JSON lacks, goes on as text, so that the schema refuses it by its key
         text = json.dumps(declared, default=str)
         experiment = Experiment.model_validate_json(text, strict=True)
         refuse_unknown_options(experiment)

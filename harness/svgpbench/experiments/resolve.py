@@ -125,6 +125,7 @@ def _sampled(
     if not others:
         return []
     plain = [cell for cell in cells if not cell.is_replica]
+    # with a field of a later version in the hash, other cells would be drawn than have run
     hashes = [
         hashlib.sha256(cell.model_dump_json(exclude=NOT_HASHED).encode()).hexdigest()
         for cell in plain
@@ -172,6 +173,7 @@ def overlay(base: C, *layers: C) -> C:
     """
     for layer in layers:
         named = {key: getattr(layer, key) for key in layer.model_fields_set}
+        # a schedule of the same kind changes single keys of a rate; one of another kind replaces it
         tables = {
             key: overlay(getattr(base, key), value)
             for key, value in named.items()
@@ -181,6 +183,7 @@ def overlay(base: C, *layers: C) -> C:
         if isinstance(base, WithOptions) and named.get(base.names, base.named) != base.named:
             inherited = base.kept_under(named[base.names])  # options belong to the old name
         try:
+            # not `model_copy`, which would skip the checks of one key against another
             base = type(base).model_validate({**inherited, **named, **tables})
         except ValidationError as error:  # each table is valid alone
             raise UserError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
@@ -246,6 +249,7 @@ def _methods(experiment: Experiment, size: Preset, names: Sequence[str]) -> list
     return [
         entry
         for entry in experiment.methods
+        # a preset has labels only: methods of the same name and other options stay out
         if entry.title.casefold() in selected or (names and entry.name in selected)
     ]
 

@@ -43,6 +43,7 @@ def _one_data_set_per_output(values: Any) -> Any:
             ]
         else:
             entries.append(value)
+    # a tuple: strict validation refuses a list that did not come from JSON itself
     return tuple(entries)
 
 
@@ -146,6 +147,7 @@ class TableEntry(ArtefactEntry):
 class Experiment(Strict):
     """An experiment: problems × methods × backends × folds × seeds, with their common values."""
 
+    # the name of the file of its records too, hence no slash, and no dot in front
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     title: str = ""
     source: str = ""

@@ -65,6 +65,7 @@ def _first_of_each_problem(cells: Iterable[CellConfig]) -> list[CellConfig]:
                 *(cell.kernel, cell.likelihood, cell.inducing),
                 *(_inducing_inputs(cell), cell.training.batch_size),
             ): cell
+            # backwards, because a dictionary keeps the last value of a key: this is the first cell
             for cell in reversed(list(cells))
         }.values()
     )[::-1]
@@ -84,6 +85,7 @@ def _check_problem(cell: CellConfig) -> None:
     rows, dimensions = ready.X_train.shape
     for what, count in (
         ("inducing.count", _inducing_inputs(cell)),
+        # γ and β are disjoint, so both are chosen from the rows together
         ("inducing.count + inducing.gamma", _inducing_inputs(cell) + (cell.inducing.gamma or 0)),
         ("training.batch_size", cell.training.batch_size or 0),
     ):

@@ -84,6 +84,7 @@ class Growth:
     def _larger(self, basis: Any, limit: int, X: Floats, lengthscales: Floats) -> Any:
         count = min(self.increment, limit - len(centres(basis)))
         rows = new_points(X, centres(basis), lengthscales, count)
+        # all or nothing: a part of an increment would be one more size for which steps are compiled
         if not count or len(rows) < count:
             return basis
         new_part = windows(X[rows], self.width, lengthscales)
@@ -104,5 +105,6 @@ def new_points(
     rows: list[int] = []
     while len(rows) < count and is_new.any():
         rows.append(int(np.argmax(is_new)))
+        # the chosen row is at distance 0 from itself, so that it leaves the candidates too
         is_new &= cdist(X, X[rows[-1:]])[:, 0] > CLOSEST
     return np.array(rows, dtype=np.int64)

@@ -40,6 +40,7 @@ def mean_gaps(X: Floats, y: Floats) -> tuple[float, float]:
     for a likelihood variance of 0.1: so in the thesis the gap is the variance itself.
     """
     varying = X[:, np.ptp(X, axis=0) > 0.0]
+    # stable: where inputs are tied, the gaps between targets depend on the order of rows
     order = np.argsort(varying, axis=0, kind="stable")
     inputs = np.diff(np.take_along_axis(varying, order, axis=0), axis=0)
     outputs = np.abs(np.diff(y[order], axis=0))

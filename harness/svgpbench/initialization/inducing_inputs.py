@@ -200,8 +200,10 @@ def greedy_variance(covariance: Covariance, X: Floats, count: int) -> npt.NDArra
             )
         covered = columns[:i]
         k = np.array(covariance.cross(X, X[pivot : pivot + 1])[0, :, 0])
+        # `cross` has no jitter: in K_ff + jitter·I it stands at the pivot's own row alone
         k[pivot] += covariance.jitter
         columns[i] = (k - covered[:, pivot] @ covered) / np.sqrt(variance[pivot])
         variance -= columns[i] ** 2
+        # rounding leaves a chosen row some variance, by which it could be chosen again
         variance[pivots[: i + 1]] = -np.inf
     return pivots

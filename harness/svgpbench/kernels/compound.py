@@ -70,6 +70,7 @@ class Product(Compound):
         return functools.reduce(lambda x, y: x * y, blocks)
 
     def shares(self, blocks: list[Array], bar: Array) -> list[Array]:
+        # products without a part, not K divided by it: a part that underflows to 0 would give 0/0
         other_blocks = [blocks[:i] + blocks[i + 1 :] for i in range(len(blocks))]
         return [functools.reduce(lambda x, y: x * y, others, bar) for others in other_blocks]
 

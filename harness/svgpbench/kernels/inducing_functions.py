@@ -26,8 +26,11 @@ def function_with_function(
     log_product, d2 = 0.0, 0.0
     for d in range(D):  # a loop, so that no array is [n, m, D]
         l2_d = l2[:, d if l2.shape[-1] > 1 else 0]  # an isotropic kernel has one for all
+        # v depends on both widths, so that (x − x')²/v is no product of a row's and a column's
+        # factor
         v = l2_d[:, None, None] + a2[None, :, d, None] + b2[None, None, :, d]
         gap = A.centres[None, :, d, None] - B.centres[None, None, :, d]
+        # a sum of logarithms, because the product leaves the range of floats in many dimensions
         log_product = log_product + ops.log(v)
         d2 = d2 + gap * gap / v
     norm = _log_norm(ops, l2, a2)[..., :, None] + _log_norm(ops, l2, b2)[..., None, :]
@@ -50,6 +53,7 @@ def function_with_point(
     )
     norm = _log_norm(ops, l2, a2) + _log_norm(ops, l2, 0.0 * a2)  # a point has width 0
     log_ratio = norm - 0.5 * ops.sum(ops.log(v), axis=-1)
+    # the expanded square may round below 0, which would give more than the largest covariance
     return ops.exp(log_ratio[..., None] - 0.5 * ops.maximum(d2, 0.0))
 
 

@@ -35,6 +35,7 @@ def squared_distance(
     aa, bb = (ops.sum(x * x, axis=-1, keepdims=True) for x in (a, b))
     rows = ops.concat([-2.0 * a, aa, 0.0 * aa + 1.0], axis=-1)
     columns = ops.concat([b, 0.0 * bb + 1.0, bb], axis=-1)
+    # rounding may leave −1e-16 where points coincide, and the Matérn kernels take its root: NaN
     return ops.maximum(rows @ ops.matrix_transpose(columns), 0.0)
 
 
@@ -112,6 +113,8 @@ class SquaredExponential(Kernel):
         return ops.matrix_transpose(function_with_point(ops, l2, B, A))
 
 
+# r = 1e-18 is below half a unit in the last place of 1, so no correlation changes; 1e-36 is a
+# normal number in float32 too
 SMALLEST_SQUARED_DISTANCE = 1e-36
 """Floor under a square root, whose slope is infinite at 0: autodiff would turn it into NaN."""
 
@@ -128,6 +131,7 @@ class Matern32(Kernel):
 
     def shape_and_slope(self, ops: Ops, d2: Array) -> tuple[Array, Array]:
         """Return the correlation and its slope −(3/2) e⁻ʳ, which is finite where points coincide."""
+        # d(1 + r)e⁻ʳ/dr = −re⁻ʳ and dr/dd² = 3/(2r): r cancels, so the root needs no floor here
         r = ops.sqrt(3.0 * d2)
         decay = ops.exp(-r)
         return (1.0 + r) * decay, -1.5 * decay
@@ -145,6 +149,7 @@ class Matern52(Kernel):
 
     def shape_and_slope(self, ops: Ops, d2: Array) -> tuple[Array, Array]:
         """Return the correlation and its slope −(5/6)(1 + r) e⁻ʳ."""
+        # the slope in r is −(r/3)(1 + r)e⁻ʳ and dr/dd² = 5/(2r): r cancels here too
         r = ops.sqrt(5.0 * d2)
         decay, linear = ops.exp(-r), 1.0 + r
         return (linear + (5.0 / 3.0) * d2) * decay, (-5.0 / 6.0) * (linear * decay)

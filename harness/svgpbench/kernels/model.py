@@ -67,6 +67,7 @@ def unconstrain(theta: Theta) -> Theta:
         excess = np.asarray(x, dtype=np.float64) - SMALLEST_POSITIVE
         if not np.all(excess > 0):
             raise UserError(f"kernel and likelihood parameters must be above {SMALLEST_POSITIVE:g}")
+        # softplus⁻¹(x) = log(eˣ − 1), which overflows from x = 710; x + log(1 − e⁻ˣ) does not
         return excess + np.log(-np.expm1(-excess))
 
     return Theta(

@@ -54,6 +54,7 @@ class DifferentiableCovariance(Covariance):
         shapes = self._cached_shapes(A, B)
         if shapes is None:
             shapes = self._shapes(A, B)
+            # the list keeps A and B alive, so that `is` cannot meet a later array in their place
             self.cached.append((A, B, shapes))
         return shapes.K
 
@@ -129,11 +130,15 @@ class DifferentiableCovariance(Covariance):
         With G = bar∘∂k/∂d² and a = A/ℓ, Ā = 2 Σ_j G_ij (a_i − b_j)/ℓ and ℓ̄ = −2 Σ_ij G_ij (a_i − b_j)²/ℓ.
         """
         ops, (variance, lengthscales) = self.ops, self.parameters
+        # a block is pulled back once: forgetting it frees its n × m arrays, and a second pull
+        # computes it again
         _, a, b, shape, slope = self._cached_shapes(A, B, forget=True) or self._shapes(A, B)
         G = bar * slope
         rows, columns = ops.sum(G, axis=-1)[..., None], ops.sum(G, axis=-2)[..., None]
         Gb = G @ b  # [Q, n, D]
         slope_a = rows * a - Gb
+        # Σ_ij G_ij(a_i − b_j)² with its square expanded, so that no array is n × m × D; far from 0
+        # it would cancel, so a and b come centred
         spread = ops.sum(a * (slope_a - Gb), axis=-2) + ops.sum(columns * b * b, axis=-2)  # [Q, D]
         if lengthscales.shape[-1] == 1:
             spread = ops.sum(spread, axis=-1, keepdims=True)

@@ -84,6 +84,7 @@ class FixedDrawsSoftmax(gpflow.likelihoods.Softmax):
     def __init__(self, noise: Any) -> None:
         super().__init__(noise.shape[1])
         self.num_monte_carlo_points = noise.shape[0]
+        # a variable: other draws need no other trace, as other constants would
         self.draws = tf.Variable(noise, trainable=False)
 
     def _mc_quadrature(
@@ -105,6 +106,7 @@ class JitteredPoints(gpflow.inducing_variables.InducingPoints):
 
 @gpflow.covariances.Kuu.register(JitteredPoints, gpflow.kernels.Kernel)  # type: ignore[untyped-decorator, unused-ignore]
 def _jittered(points: JitteredPoints, kernel: Any, *, jitter: float = 0.0) -> Any:
+    # the argument `jitter` is GPflow's global default, which its conditionals pass; it is left out
     return kernel(points.Z) + points.jitter * tf.eye(points.num_inducing, dtype=points.Z.dtype)
 
 
@@ -117,9 +119,11 @@ class SquashedProbit(gpflow.likelihoods.Bernoulli):
 
     def probability(self, f: Any) -> Any:
         """Return p(y = 1 | f)."""
+        # erfc keeps Φ's digits: 1 + erf(f/√2) is 0 below f = −8.4, and log p is −∞ if ε = 0
         return self.squash + (1.0 - 2.0 * self.squash) * 0.5 * tf.math.erfc(-f / np.sqrt(2.0))
 
     def _predict_mean_and_var(self, X: Any, mean: Any, variance: Any) -> Any:
+        # E[Φ(f)] = Φ(μ/√(1 + v)) and the link is affine in Φ; GPflow would use quadrature
         p = self.probability(mean / tf.sqrt(1.0 + variance))
         return p, p - tf.square(p)
 
@@ -169,6 +173,7 @@ def e_steps(model: Any, rate: float) -> Callable[..., None]:
     natural_step = e_step(model, rate)
 
     def steps(X: Any, y: Any) -> None:
+        # AutoGraph makes one tf.while_loop of it; a Python range would be unrolled
         for _ in tf.range(HELD_STEPS):
             natural_step(X, y)
 
@@ -268,6 +273,7 @@ class GPflowStep(Restartable):
         self.batch = batches[0]
         e_rate, m_rate = float(p["e_rate"]), float(p["m_rate"])
         if name in ("m_step", "predict"):
+            # at q = p predictions and the bound do not depend on Z (see `timing/cases.py`)
             tf.function(e_step(self.model, e_rate))(*self.batch)
         arguments: tuple[Any, ...] = self.batch
         if name == "em_step":
@@ -296,6 +302,7 @@ class GPflowStep(Restartable):
                 mode: awaited(tf.function(builders[name](), jit_compile=by_xla), arguments)
                 for mode, by_xla in MODES.items()
             }
+        # without Adam's slots: each mode has its own Adam, and only its first call is compared
         self.remember(self.model.variables)
 
     def figure(self, result: Any) -> float:
@@ -324,6 +331,7 @@ class GPflowLearner(Restartable):
                 if mode in ("", name)
             }
         self.bound, self.moments = tf.function(self.model.elbo), tf.function(self.model.predict_f)
+        # with Adam's slots: the modes share one Adam, and training starts after they were compared
         self.remember((*self.model.variables, *adam.variables))
 
     def on_batches(self, step: Callable[..., None]) -> Callable[[], None]:
@@ -342,6 +350,7 @@ class GPflowLearner(Restartable):
 
     def elbo(self) -> float:
         """Return the model's own bound from the checked rows."""
+        # the same draws at each evaluation, so that a curve moves with the model alone
         self.draw(self.noise)
         return float(self.bound(self.seen))
 
@@ -446,9 +455,11 @@ def from_gpflow(model: Any, path: str | Path, table: TableScaling | None = None)
         name = type(model.mean_function).__name__
         raise UserError(f"mean function {name}: svgpbench's is constant")
     Z = points.Z.numpy()
+    # GPflow's jitter is global and read at each prediction: the file has its present value
     jitter = getattr(points, "jitter", gpflow.config.default_jitter())
     if chol.ndim == 2:  # q_diag: [M, P]
         chol = chol.T[..., None] * np.eye(len(Z))
+    # GPflow adds the mean function after conditioning: q_mu is that of u less its prior mean
     if not model.whiten:
         K = model.kernel(Z).numpy() + jitter * np.eye(len(Z))
         mean, chol = whiten(K, mean, chol)

@@ -100,6 +100,7 @@ class FlooredDeviation(NonNegativeReal):
     """Standard deviation whose square has the floor and is optimised by Adam."""
 
     def __init__(self, variance: Any) -> None:
+        # raw values of the variance: with raw deviations Adam's step would differ from all others'
         super().__init__(variance - SMALLEST_POSITIVE)
 
     def unwrap(self) -> Any:
@@ -233,6 +234,7 @@ class GPJaxStep(EMSteps):
         if isinstance(likelihood, gpx.likelihoods.Gaussian):
             predicted = likelihood(f)
             return npd.Normal(f.mean, jnp.sqrt(predicted.variance)).log_prob(y), predicted.mean
+        # E[Φ(f)] = Φ(μ/√(1 + v)), and the link is affine in Φ: no quadrature is needed
         predicted = likelihood.link_function(f.mean / jnp.sqrt(1.0 + f.variance))
         return predicted.log_prob(y), predicted.mean
 
@@ -431,6 +433,7 @@ def from_gpjax(family: Any, path: str | Path, table: TableScaling | None = None)
         UserError: if svgpbench has no such model, with the part that it lacks.
     """
     kinds = (JitteredGaussian, WhitenedVariationalGaussian, VariationalGaussian)
+    # exact types: a subclass may read its mean and root in another way
     if type(family) not in kinds:
         raise UserError(f"{type(family).__name__}: only Gaussians by mean and root cross")
     prior, jitter = family.model.prior, float(getattr(family, "jitter", family.model.prior.jitter))
@@ -440,6 +443,7 @@ def from_gpjax(family: Any, path: str | Path, table: TableScaling | None = None)
     mean = np.asarray(val(family.variational_mean), dtype=np.float64).T  # [1, M]
     latent_mean = np.ravel(np.asarray(prior.mean_function(jnp.asarray(Z[:1])), dtype=np.float64))
     chol = np.asarray(val(family.variational_root_covariance), dtype=np.float64)[None]
+    # the exact type: whitened families are subclasses, and their mean is that of v
     if type(family) is VariationalGaussian:
         K = np.asarray(prior.kernel.gram(jnp.asarray(Z)).as_matrix()) + jitter * np.eye(len(Z))
         mean, chol = whiten(K, mean - latent_mean, chol)  # its u is f

@@ -109,6 +109,7 @@ class SquashedProbit(gpytorch.likelihoods.BernoulliLikelihood):
 
     def expected_log_prob(self, y: torch.Tensor, q: Any, *args: Any, **options: Any) -> Any:
         """Return E_q[log p(y | f)] by quadrature, as the base class does; y is 0 or 1."""
+        # 1 − p(f) = p(−f) for this link; where p is near 1, the difference would lose digits
         return self.quadrature(lambda f: torch.log(self.probability((2.0 * y - 1.0) * f)), q)
 
 
@@ -156,6 +157,7 @@ class WhitenedSVGP(ZeroMeanGP):
     ) -> None:
         classes, jitter, scales = int(p["classes"]), float(p["jitter"]), p["lengthscales"]
         Z = torch.as_tensor(p["Z"], dtype=torch.get_default_dtype())
+        # by default GPyTorch adds noise of deviation 1e-3 to the first mean: q would not be p
         q = distribution(len(Z), batch_shape(classes), mean_init_std=0.0)
         if library_defaults:
             options = {"learn_inducing_locations": False, "jitter_val": jitter}
@@ -198,6 +200,7 @@ class WhitenedSVGP(ZeroMeanGP):
         with torch.no_grad():
             f = self.marginals(X)
             mean, variance = (x.cpu().reshape(len(X), -1).T.numpy() for x in (f.mean, f.variance))
+        # in training mode each call drops the factor of K(Z, Z); eval mode would keep an old one
         self.train()
         return mean, variance
 
@@ -218,6 +221,7 @@ class WhitenedSVGP(ZeroMeanGP):
                 return step()
             finally:
                 for part, name, _ in compiled:
+                    # the eager mode is timed on this model too: its own methods show again
                     delattr(part, name)
 
         return call
@@ -271,6 +275,7 @@ def negative_bound(model: WhitenedSVGP) -> Loss:
 
 def e_step(model: WhitenedSVGP, loss: Loss, rate: float) -> Callable[..., None]:
     """Return a natural-gradient step on a batch. No gradient goes to θ."""
+    # NGD multiplies gradients by n, since the loss is per datum
     return descent(gpytorch.optim.NGD(model.q_parameters, model.n, rate), model.theta, loss)
 
 
@@ -292,6 +297,7 @@ def descent(
     learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
     def step(X: torch.Tensor, y: torch.Tensor) -> None:
+        # at every step, because E-steps and M-steps on one model take turns
         for parameter in learned:
             parameter.requires_grad_(True)
         for parameter in fixed:
@@ -435,6 +441,7 @@ class GPyTorchLearner:
         """Set the model and the optimizers back to their start."""
         set_values(self.model.parameters(), self.start)
         self.natural.state.clear()
+        # the modes were compared by steps of this Adam: its moments and count go too
         self.adam.state.clear()
 
 
@@ -503,6 +510,7 @@ class SVGP(ZeroMeanGP):
         self.covar_module, self.likelihood = kernel, likelihood
         if len(exported.latent_mean):
             self.mean_module = gpytorch.means.ConstantMean(batch_shape=batch_shape(latents))
+        # before the copies: parameters have torch's default dtype, and float32 would round them
         self.double()
         with torch.no_grad():
             q.variational_mean.copy_(
@@ -562,6 +570,7 @@ def from_gpytorch(
         raise UserError(f"{type(strategy).__name__}: only the whitened VariationalStrategy crosses")
     if type(model.mean_module) not in (gpytorch.means.ZeroMean, gpytorch.means.ConstantMean):
         raise UserError(f"mean {type(model.mean_module).__name__}: svgpbench's is constant")
+    # not `variational_distribution`: in eval mode it is cached, perhaps from earlier parameters
     q = strategy._variational_distribution()
     if not isinstance(q, gpytorch.distributions.MultivariateNormal):
         raise UserError(f"q(u) {type(q).__name__}: only a Gaussian with a covariance crosses")

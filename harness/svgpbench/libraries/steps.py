@@ -7,12 +7,14 @@ from typing import Any, TypeVar
 
 Batch = TypeVar("Batch")
 
+# times of every library are divided by `HELD_STEPS` of `timing/cases.py`: keep them equal
 HELD_STEPS = 8
 """Number of E-steps per call of `e_step_held`."""
 
 SMALLEST_POSITIVE = 1e-6
 """Floor of a positive parameter: θ = floor + softplus(raw)."""
 
+# always passed, as defaults differ: 1e-7 in Keras, 1e-8 in torch and optax
 ADAM_EPSILON = 1e-8
 
 

@@ -100,6 +100,7 @@ def whiten(K: Floats, mean: Floats, chol: Floats) -> tuple[Floats, Floats]:
     """
     L = lower_factor(K, "K(Z, Z)")
     stacked = np.concatenate([mean[..., None], chol], axis=-1)
+    # NumPy has no triangular solve, and reading a posterior must need NumPy alone
     solved = np.asarray(np.linalg.solve(L, stacked), dtype=np.float64)
     return solved[..., 0], solved[..., 1:]
 
@@ -151,7 +152,9 @@ def lower_factor(A: Floats, what: str) -> Floats:
 
 def with_positive_diagonal(chol: Floats) -> Floats:
     """Return the lower factor [P, M, M] of chol cholᵀ that has a positive diagonal."""
+    # a solve with pivoting may leave rounding above the diagonal, which `_check` refuses
     lower = np.tril(chol)
+    # a column's sign does not change the product, and GPflow's q_sqrt may have either
     signs = np.where(np.diagonal(lower, axis1=-2, axis2=-1) < 0.0, -1.0, 1.0)
     return np.asarray(lower * signs[..., None, :], dtype=np.float64)
 
@@ -196,6 +199,7 @@ def _check(file: Path, facts: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> No
         if name in OPTIONAL and name not in arrays:
             continue
         array = arrays[name]
+        # the first array with an axis sets its size; where zip stops early, `ndim` is wrong
         expected = [sizes.setdefault(axis, size) for axis, size in zip(axes, array.shape)]  # noqa: B905
         if array.dtype != np.float64 or array.shape != tuple(expected) or array.ndim != len(axes):
             raise UserError(f"{file}: {name!r} is {array.dtype} of shape {array.shape}")
@@ -203,6 +207,7 @@ def _check(file: Path, facts: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> No
             raise UserError(f"{file}: {name!r} holds NaN, infinity or a scale that is not above 0")
     if not all(sizes.values()) or sizes["l"] not in (1, sizes["D"]):
         raise UserError(f"{file}: {sizes['l']} lengthscales, sizes {sizes}: no model has these")
+    # a Bernoulli likelihood has one latent function and two labels, a softmax C of both
     latents = facts["parameters"].get("classes", 1)
     if sizes["P"] != latents or len(facts["class_labels"]) not in (0, max(latents, 2)):
         raise UserError(f"{file}: {sizes['P']} latents for labels {facts['class_labels']}")
@@ -217,6 +222,7 @@ def _check_words(file: Path, facts: Any) -> None:
     if not isinstance(facts, dict) or facts.keys() != WORDS.keys():
         raise UserError(f"{file}: {FACTS!r} has not the keys {', '.join(WORDS)}")
     for key, kind in WORDS.items():
+        # not isinstance, for which JSON's true is an int
         if type(facts[key]) is not kind:
             raise UserError(f"{file}: {key} is {facts[key]!r}, no {kind.__name__}")
     if facts["format"] != FORMAT:

@@ -40,6 +40,8 @@ class BernoulliProbit(QuadratureLikelihood):
         return (2.0 * y - 1.0) * float(ndtri(self.squash)), 0.0 * y + 0.3  # where Φ is ε
 
     def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
+        # ∫ Φ(f) N(f; μ, v) df = Φ(μ/√(1 + v)) (Rasmussen and Williams 2006, Sec. 3.9), and the
+        # squashed probit is affine in Φ
         margin = (2.0 * y - 1.0) * mu / ops.sqrt(1.0 + v)
         return ops.sum(squashed_log_ndtr(ops, margin, self.squash)[0], axis=0)
 
@@ -57,6 +59,7 @@ class BernoulliLogit(QuadratureLikelihood):
 
     def log_density(self, ops: Ops, p: Tree, y: Array, f: Array) -> tuple[Array, Array]:
         margin = (2.0 * y - 1.0) * f
+        # the logistic function σ has d log σ(m)/dm = 1 − σ(m), and exp(value) is σ(m)
         value = -ops.softplus(-margin)
         return value, (2.0 * y - 1.0) * (1.0 - ops.exp(value))
 

@@ -35,6 +35,7 @@ def best_constant(log_likelihood: Callable[[float], tuple[float, float]]) -> flo
     def root(function: Callable[[float], float], start: float, end: float) -> float:
         return float(brentq(function, start, end, xtol=1e-15))
 
+    # the far ends of the grid overflow exp(f); their values count as `WORST`
     with np.errstate(all="ignore"):
         values = [value(f) for f in GRID]
         best, ordered = GRID[int(np.argmax(values))], sorted(GRID)

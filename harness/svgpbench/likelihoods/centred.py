@@ -24,6 +24,7 @@ from svgpbench.ops import Array, Ops
 PREDICTIVE_NODES, EXPECTATION_NODES = 32, 20
 """Number of nodes in each of the three zones on each side of each of the two centres."""
 
+# after these an interval of 2 `REACH` is 1.6e-14 long, which is near rounding
 BISECTIONS = 50
 
 WIDEST = 4.0
@@ -80,6 +81,7 @@ def expectation_rule(ops: Ops, second: Centre, sd: Position) -> Rule:
     """
     origin = 0.0 * sd
     reach = REACH + ops.where(sd < 10.0, sd, origin + 10.0)
+    # −max(−a, −b) is the smaller of two, for which `Ops` has no function
     low = -ops.maximum(-second.t, -REACH)  # a bend that is further away adds nothing
     t = ops.maximum(low, -REACH)
     centre = Centre(t, -ops.maximum(-second.width, -WIDEST))
@@ -99,6 +101,7 @@ def bend_of(ops: Ops, log_p: LogDensityAlongQ, like: Position) -> Centre:
         return ops.abs(log_p(here + d)[0] + log_p(here - d)[0] - 2.0 * log_p(here)[0])
 
     share = curved(ops.asarray(np.array([WIDEST]))) / WIDEST**3
+    # a second difference below 1e-12 of log p may be rounding alone
     least = ops.where(share < 0.5, share, 0.0 * share + 0.5) + 1e-12 * ops.abs(log_p(here)[0])
     return Centre(t, width(ops, curved, least))
 
@@ -115,6 +118,7 @@ def product_modes(ops: Ops, log_p: LogDensityAlongQ, like: Position) -> tuple[Po
         return side * log_p(side * u)[1] > 0.0
 
     def rises(u: Array) -> Array:
+        # log p(t) − ½t² rises where ∂log p/∂t > t; with t = ±u only u > 0 is searched
         return side * log_p(side * u)[1] > u
 
     powers = ops.asarray(2.0 ** np.arange(-14.0, 28.0))
@@ -122,6 +126,8 @@ def product_modes(ops: Ops, log_p: LogDensityAlongQ, like: Position) -> tuple[Po
     peak = bisected(ops, rises_p, zero, first_of(ops, grid, rises_p(grid), powers[-1]))
     first = first_of(ops, grid, rises(grid), powers[-1])
     near_mu = bisected(ops, rises, zero, ops.where(first < peak, first, peak))
+    # the mode near y may be far closer to the peak of p than the peak is to 0, so distances are
+    # from the peak
     distances = peak[..., None] * ops.asarray(2.0 ** np.arange(-32.0, 1.0))
     rising = rises(peak[..., None] - distances)
     far = 2.0 * peak + 1.0
@@ -224,6 +230,7 @@ def rule(ops: Ops, a: Centre, b: Centre, reach: Position, nodes: int) -> Rule:
     sign = ops.asarray(np.array([-1.0, 1.0, -1.0, 1.0] * 3))[:, None]
     x, w = map(ops.asarray, gauss_legendre(nodes))
     span = (s1 - s0)[..., None]
+    # one exponential gives both t = unit · sinh(s) and dt/ds = unit · cosh(s)
     up = ops.exp(s0[..., None] + span * x)
     t = origin + sign * (0.5 * unit) * (up - 1.0 / up)
     weights = (0.5 * unit) * (up + 1.0 / up) * span * w

@@ -115,6 +115,8 @@ def of_normal_plus_gumbel(ops: Ops, mu: PerClass, v: PerClass) -> PerClass:
         x = x + z
         density = ops.where(
             x > tail,
+            # E exp(f − z) = exp(v/2 − x); `where` computes it on the other side too, where it would
+            # overflow
             ops.exp(-ops.maximum(x - 0.5 * v[..., None], 0.0)),
             sums[..., :BLOCK],
         )
@@ -123,6 +125,7 @@ def of_normal_plus_gumbel(ops: Ops, mu: PerClass, v: PerClass) -> PerClass:
         return total + found, first + BLOCK * STEP
 
     nothing = 0.0 * (mu + v)
+    # `nothing` is 0, or NaN where μ or v is; summed over classes below, it makes the whole row NaN
     total, _ = ops.while_loop(unfinished, add, (nothing, start))
     return ops.maximum(total, least(ops)) + ops.sum(nothing, axis=0)
 
@@ -132,6 +135,7 @@ def being_largest(
 ) -> Float[Array, "C b S"]:
     """Return p_c ∏_{k≠c} F_k from p and F at values z."""
     below = ops.maximum(below, math.sqrt(least(ops)))  # a product of two is a normal number
+    # all F are multiplied once and divided by one's own: about 2C operations instead of C²
     product = below[0, ...]
     for c in range(1, below.shape[0]):
         product = product * below[c, ...]
@@ -158,5 +162,7 @@ def gumbel_noise() -> Noise:
     below = np.exp(-rate) @ w / w.sum()
     density = (rate * np.exp(-rate)) @ w / w.sum()
     mean, sd = SMOOTH_STEP
+    # F tends to 1, which a finite lattice cuts off: the sum has F less a normal distribution
+    # function, whose own average is in closed form
     both = np.concatenate([density.real, below.real - ndtr((x - mean) / sd)], axis=-1)
     return Noise(f, z, both * FINE_STEP / math.sqrt(math.pi))

@@ -280,11 +280,13 @@ class Conditional:
         """Return (α, β); β is at least 0 if negative values are clipped."""
         alpha, beta = self.likelihood.gradients(ops, self.parameters, y, self.of_f(mu), v)
         if self.likelihood.clips:
+            # clipped here, before βμ + α is formed: both dual parameters must see the same β
             beta = ops.maximum(beta, 0.0)
         return alpha, beta
 
     def expectations(self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent) -> Expectations:
         """Return Σ_i V_i and its gradient; β is not clipped."""
+        # an adjoint needs the derivative of V itself, which a clipped β is not
         return self.likelihood.expectations(ops, self.parameters, y, self.of_f(mu), v)
 
     def count_negative_beta(

@@ -63,6 +63,7 @@ def with_known_slopes(
 
 def log_sum_exp(ops: Ops, x: Array, *, axis: int, weights: Array | float = 1.0) -> Array:
     """Compute log Σ w exp(x) along an axis, for weights that broadcast against x; differentiable in x."""
+    # the shift cancels in the gradient, and `max` has no derivative in `Ops`
     top = ops.max(ops.stop_gradient(x), axis=axis, keepdims=True)
     total = ops.sum(weights * ops.exp(x - top), axis=axis)
     return ops.sum(top, axis=axis) + ops.log(total)  # the sum only drops the axis
@@ -109,12 +110,15 @@ class QuadratureLikelihood(Likelihood):
         """Return (V, α, β) from one pass over the nodes."""
         sd = ops.sqrt(v)[..., None]
         if self.integrals == "adaptive":
+            # nodes are constants of the gradient: an exact integral does not depend on where they
+            # lie
             t, w = self._moving_nodes(ops, *ops.stop_gradient((p, y, mu, v)))
         else:
             t, w = rule(ops, self.nodes)
         value, slope = self.log_density(ops, p, y[:, None], mu[..., None] + sd * t)
         V = ops.sum(w * value, axis=(0, -1))
         alpha = ops.sum(w * slope, axis=-1)
+        # by Stein's lemma E[t ∇log p] = √v E[∇² log p]: no second derivative of log p is needed
         beta = -ops.sum((w * t) * slope, axis=-1) / sd[..., 0]
         return V, alpha, beta
 

@@ -93,6 +93,7 @@ class RobustMax(MulticlassLikelihood):
         nodes = self._at_nodes(ops, one_hot, mu, v)
         competitors = nodes.weighted * nodes.slope  # [C, b, S]
         label_slope = ops.sum(competitors, axis=0)  # [b, S], w ∂∏Φ/∂f_y
+        # V depends on differences of means alone, so that the α of all classes add up to 0
         alpha = one_hot * ops.sum(label_slope, axis=-1) - ops.sum(competitors, axis=-1)
         beta_own = one_hot * ops.sum(label_slope * nodes.t, axis=-1)
         beta = (ops.sum(competitors * nodes.z, axis=-1) - beta_own) / nodes.sd[..., 0]

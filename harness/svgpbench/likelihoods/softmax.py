@@ -48,6 +48,8 @@ class Softmax(MulticlassLikelihood):
     def bind(self, parameters: Tree, noise: Array | tuple[()]) -> Tree:
         if isinstance(noise, tuple):  # for callers that do not use the data
             return parameters
+        # made from the noise, as there is no `ops` here: the weights get its backend, dtype and
+        # device
         return WeightedNoise(noise, 0.0 * noise[:, 0] + 1.0 / noise.shape[0])
 
     def unbind(self, gradient: Tree) -> Tree:
@@ -79,6 +81,8 @@ class Softmax(MulticlassLikelihood):
         weighted = ops.matrix_transpose(p.weights[:, None] * p.noise)[..., None]  # [C, S, 1]
         tilt = ops.sum(weighted, axis=-2)  # [C, 1], the draws' mean
         probabilities, log_total = self._probabilities(ops, p, mu, v)
+        # a finite sample's mean is not 0: left out, V̂ would not be the average over the draws of
+        # which α and β are the slopes
         V = ops.sum(label * (mu + sd * tilt), axis=0) - matvec(log_total, p.weights)
         weights = ops.broadcast_to(p.weights[:, None], weighted.shape)
         sums = probabilities @ ops.concat([weights, weighted], axis=-1)  # [C, b, 2]

@@ -194,6 +194,8 @@ def grad_fixed_factor(
     fraction, removed = removed_variance(ops, f, data, W)
     v = f.kff - ops.sum(W * W, axis=-2) + ops.sum(RW * RW, axis=-2) - removed
     slopes = data_slopes(ops, data, m, W, v, fraction)
+    # W̄ = (J − 1 + v_i)WD + … = v_iWD − SWD + …: weights of a shared W are summed before its
+    # product
     SWD = summed_product(ops, R, RW * slopes.beta[..., None, :], f.L.shape[0])
     scaled_beta = sum_shared(ops, -2.0 * slopes.kff[..., None, :], f.L.shape[0])  # v_i D
     W_bar = outer_sum(ops, m, slopes.alpha, f.L.shape[0]) + scaled_beta * W - SWD
@@ -204,7 +206,9 @@ def _through_cross(
     ops: Ops, f: Cross, slopes: DataSlopes, W_bar: Float[Array, "Q M b"], W: Float[Array, "Q M b"]
 ) -> GramGradient:
     """Return the gradient if only W moves with L: H = −W̄Wᵀ."""
+    # W = L⁻¹K(Z, X) gives dW = −L⁻¹dL W, so L̄ = −L⁻ᵀW̄Wᵀ and H = LᵀL̄ = −W̄Wᵀ
     H = -_product(ops, W_bar, W)
+    # H is not symmetric where L matters beyond K = LLᵀ, as it does if q(v) is held: not H/2
     return unwhitened(ops, f, slopes, W_bar, lower_symmetrised(ops, H))
 
 
@@ -252,6 +256,8 @@ def _grad_explained(
         return _grad_explained_scaled(ops, f, data, q, x_of)
     J = ops.eye(q.m.shape[-1]) - q.S
     W = ops.solve_triangular(f.L, f.Kuf)
+    # V = L⁻ᵀJ takes a solve per latent; latents that share L need one solve of their summed H
+    # instead
     grad = _grad_explained_separate if f.L.shape[0] == J.shape[0] else _grad_explained_shared
     return grad(ops, f, data, q.m, J, W, x_of)
 
@@ -288,6 +294,8 @@ def _grad_explained_shared(
     x_of: Callable[[Array, Array], Array],
 ) -> GramGradient:
     """Return the gradient if all latents share a kernel, by one H and one solve for all."""
+    # rows of a batch first: those of all latents stack to [P·b, M], and one product sums over
+    # latents
     across, kernels = ops.matrix_transpose(W), f.L.shape[0]
     rows = across @ J  # [P, b, M], (JW)ᵀ
     slopes = data_slopes(ops, data, m, W, f.kff - ops.sum(across * rows, axis=-1))
@@ -318,6 +326,8 @@ def _grad_explained_scaled(
     """
     terms = batch_terms(ops, f, data, q)
     assert terms.removed_fraction is not None
+    # rounding may leave d_i and so 1 − v_i just below 0, where u determines f_i; its root would be
+    # NaN
     t = terms.W * ops.sqrt(ops.maximum(terms.removed_fraction, 0.0))[..., None, :]
     X = _product(ops, (t - terms.JW) * terms.slopes.beta[..., None, :], t + terms.JW)
     H = (
@@ -356,6 +366,7 @@ def grad_fixed_sums(
     """Return the gradient with λ̄₁ and Λ̄₂ held: H = −2C̄C − c̄cᵀ − W̄Wᵀ."""
     terms = batch_terms(ops, f, data, q)
     bar, W_bar = dual_gradient(ops, terms), _direct(ops, f, terms)
+    # with λ̄₁ and Λ̄₂ held, dc = −L⁻¹dL c and dC = −L⁻¹dL C − (L⁻¹dL C)ᵀ
     dual = sum_shared(ops, -2.0 * (bar.C @ C) - outer(bar.c, c), f.L.shape[0])
     H = dual - _product(ops, W_bar, terms.W)
     return unwhitened(ops, f, terms.slopes, W_bar, lower_symmetrised(ops, H))
@@ -378,6 +389,8 @@ def grad_fixed_sites(
     CW = bar.C @ terms.W
     through = 2.0 * CW * beta[..., None, :] + outer(bar.c, lambda1)
     W_bar = _direct(ops, f, terms) + sum_shared(ops, through, f.L.shape[0])
+    # sites are proportional to u, the likelihood's precision: u ∂/∂u = Σ(β_i ∂/∂β_i + λ₁ᵢ ∂/∂λ₁ᵢ),
+    # where ∂/∂β_i = w_iᵀC̄w_i and ∂/∂λ₁ᵢ = c̄ᵀw_i
     in_unit = ops.sum(beta * ops.sum(terms.W * CW, axis=-2)) + ops.sum(
         lambda1 * vecmat(bar.c, terms.W)
     )
@@ -390,6 +403,7 @@ def grad_fixed_sites(
 def _direct(ops: Ops, f: Cross, terms: BatchTerms) -> Float[Array, "Q M b"]:
     """Return W̄ with q(v) held."""
     kernels = f.L.shape[0]
+    # ∂V_i/∂w_i = α_i m − ½β_i ∂v_i/∂w_i, and v_i = κ_i − w_iᵀJw_i gives ∂v_i/∂w_i = −2Jw_i
     return outer_sum(ops, terms.m, terms.slopes.alpha, kernels) + sum_shared(
         ops, terms.direct, kernels
     )

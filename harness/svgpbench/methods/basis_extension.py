@@ -44,6 +44,7 @@ def extend_mean(
 ) -> Float[Array, "P N"]:
     """Return the mean of q(u') = p(u⁺ | u) q(u) from that of q(u); L is the factor of K', N is M'."""
     M = mean.shape[-1]
+    # the blocks of K' = LLᵀ give K₊K⁻¹m = L₂₁L₁₁⁻¹m for the mean of p(u⁺ | u)
     whitened = ops.solve_triangular(L[..., :M, :M], mean[..., None])
     return ops.concat([mean, (L[..., M:, :M] @ whitened)[..., 0]], axis=-1)
 
@@ -54,6 +55,7 @@ def extend_factor(
     """Return the factor of the covariance of q(u') = p(u⁺ | u) q(u) from that of q(u); see `extend_mean`."""
     (P, M, _), size = chol.shape, L.shape[-1]
     across = L[..., M:, :M] @ ops.solve_triangular(L[..., :M, :M], chol)
+    # L₂₂L₂₂ᵀ is the covariance of p(u⁺ | u), so that the new rows need no factorisation
     corner = ops.broadcast_to(L[..., M:, M:], (P, size - M, size - M))
     below = ops.concat([across, corner], axis=-1)
     return ops.concat([zero_pad(ops, chol, (P, M, size)), below], axis=-2)
@@ -65,6 +67,7 @@ def extend_moments(ops: Ops, adam: AdamState, parameters: Tree) -> AdamState:
     def power(weight: Array, old: Array, x: Array) -> Array:
         if tuple(old.shape) == tuple(x.shape):
             return weight
+        # 1 is β⁰; a padding of 0 would be β^∞, which corrects no bias
         return zero_pad(ops, ops.broadcast_to(weight, old.shape), x.shape, 1.0)
 
     return AdamState(

@@ -93,12 +93,14 @@ class SGPR(DualPosterior):
     def best_state(self, ops: Ops, likelihood: Conditional, sums: Sums) -> DualState:
         """Return the optimal q(u) (Titsias 2009, Eq. 10), as (c, B − I)."""
         precision = likelihood.site_precision(ops)
+        # Gaussian sites: λ₁ᵢ = y_i/σ² and βᵢ = 1/σ² at every q, so that c = Wy/σ² and C = WWᵀ/σ²
         return DualState(sums.Wy * precision, sums.WW * precision, (), ops.zeros(()))
 
     def collapsed_bound(self, ops: Ops, likelihood: Conditional, sums: Sums) -> Float[Array, ""]:
         """Return the bound from the sums over all data (Titsias 2009, Eq. 9)."""
         precision = likelihood.site_precision(ops)
         q = factorised(ops, self.best_state(ops, likelihood, sums))
+        # tr(K_ff − Q_ff) = Σκ_i − tr WWᵀ: the trace term needs no sums of its own
         residual = ops.sum(sums.kff) - ops.sum(ops.diagonal(sums.WW))
         bound = -0.5 * (
             sums.count * (LOG_2PI - ops.log(precision))
@@ -108,6 +110,8 @@ class SGPR(DualPosterior):
             + precision * residual
         )
         if self.residual.mean_gain is not None:
+            # ½n[x − log(1 + x)] of the mean x over all data: a function of the sums, not itself a
+            # sum over rows
             mean = precision * residual / sums.count
             return bound + sums.count * self.residual.mean_gain(ops, mean)
         return bound + sums.gain
@@ -120,6 +124,7 @@ class SGPR(DualPosterior):
         """
         precision = likelihood.site_precision(ops)
         residual = ops.sum(sums.kff) - ops.sum(ops.diagonal(sums.WW))
+        # 1/(σ² + t); Q ⪯ K bounds the determinant, and K ⪯ Q + tI bounds the quadratic form
         wide = precision / (1.0 + precision * residual)
         q = factorised(ops, self.best_state(ops, likelihood, sums))
         wide_q = factorised(ops, DualState(sums.Wy * wide, sums.WW * wide, (), ops.zeros(())))

@@ -62,6 +62,7 @@ def tilted(
     """Return blocks and data that add tiltᵀ(L⁻¹u) to Σ log p(y_i|f_i)."""
     latents, M = tilt.shape
     W = ops.broadcast_to(f.W, (latents, M, f.W.shape[-1]))
+    # κ = 0 may give this column a negative variance, which `Tilted` does not read
     kff = ops.concat([f.kff, 0.0 * f.kff[..., :1]], axis=-1)
     extended = f._replace(W=ops.concat([W, tilt[..., None]], axis=-1), kff=kff)
     inner = data.likelihood

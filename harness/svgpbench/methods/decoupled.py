@@ -181,6 +181,7 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
         U = f.K_bf - ops.matrix_transpose(TK) @ (q.T @ f.K_bf)  # [P, M_β, b]
         S = f.K_b - ops.matrix_transpose(TK) @ TK
         L_B, SL = state.q.L_B, S @ state.q.L_B
+        # SBSL_B = SL_B(L_BᵀSL_B), and Uᵀ meets L_B first: neither B nor U diag(sβ)Uᵀ is formed
         by_data = (U * (data.scale * beta)[..., None, :]) @ (ops.matrix_transpose(U) @ L_B)
         return MeanPrecision(g_a, ops.tril(by_data - SL @ (ops.matrix_transpose(L_B) @ SL)))
 
@@ -188,6 +189,7 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
         self, ops: Ops, blocks: DecoupledPrior | DecoupledFactor, state: DecoupledState
     ) -> FactorisedDecoupled:
         half = ops.matrix_transpose(state.q.L_B)
+        # eigenvalues of H are at least 1; neither K_β nor B, which starts near 0, is inverted
         H = ops.eye(half.shape[-1]) + half @ blocks.K_b @ state.q.L_B
         L_H = ops.cholesky(H)
         return FactorisedDecoupled(state.q.a, L_H, ops.solve_triangular(L_H, half))

@@ -143,9 +143,11 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
         mu, v = self.marginals(ops, f, q)
         alpha, beta = data.likelihood.gradients(ops, data.y, mu, v)  # [P, b]
         alpha, beta = data.scale * alpha, data.scale * beta
+        # m = Kμ = LLᵀμ, so that L⁻¹m takes a product and no solve against L
         mean = matvec(ops.matrix_transpose(f.L), state.mu)  # [P, M], L⁻¹m
         pull = matvec(f.W, alpha) - mean  # Lᵀ ∂ELBO/∂m
         if isinstance(state.adam, Ascent):
+            # ∂ELBO/∂μ = K ∂ELBO/∂m = L(Lᵀ ∂ELBO/∂m), as m = Kμ
             mu = matvec(f.L, pull)
             S, SA = _covariances(ops, f, q)
             # ∂ELBO/∂g = ½[((SA)∘(SA))sβ − (S∘S)g]; softplus has slope 1 − exp(−g)
@@ -197,6 +199,7 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
         """Return the state itself, or the state with S⁻¹m = μ + g∘m in place of μ."""
         if self.tying == "weights":
             return state
+        # S⁻¹m = (K⁻¹ + G)Kμ: μ and g are not natural parameters of the family, S⁻¹m and g are
         m = matvec(p.L, matvec(ops.matrix_transpose(p.L), state.mu))
         return state._replace(mu=state.mu + state.g * m)
 
@@ -232,9 +235,11 @@ def _natural_step(
         L_B = ops.cholesky(_whitened_precision(ops, f.L, g))
         half = ops.solve_triangular(L_B, rate * pull[..., None])
         move = ops.solve_triangular(L_B, half, transpose=True)  # change of L⁻¹m
+        # μ = L⁻ᵀ(L⁻¹m): only the change is solved against L, so that the old μ keeps its digits
         mu = state.mu + ops.solve_triangular(f.L, move, transpose=True)[..., 0]
         return state._replace(mu=mu, g=g), L_B
 
+    # this checks S' alone: a rate at which the mean diverges (see the module) passes it
     stepped, count = halve_until_positive(ops, trial, rate, extra_halving=extra_halving)
     return stepped._replace(halvings=state.halvings + count)
 

@@ -44,6 +44,7 @@ class FactorisedDual(NamedTuple):
 
 def factorised(ops: Ops, state: DualState) -> FactorisedDual:
     """Factorise B = I + C and solve c against the factor; as the state is whitened, this takes no prior."""
+    # with β ≥ 0 the eigenvalues of B are at least 1: it has a factor whatever the condition of K
     L_B = ops.cholesky(ops.eye(state.c.shape[-1]) + state.C)
     return FactorisedDual(L_B, ops.solve_triangular(L_B, state.c[..., None])[..., 0])
 
@@ -162,6 +163,8 @@ class DualSVGP(DualPosterior):
         def step(rate: Array) -> DualState:
             return self._step(ops, f, data, lambda1, beta, state, rate)
 
+        # with β ≥ 0 and r ≤ 1 the new C is a mean of positive semidefinite matrices: B needs no
+        # check
         if not data.likelihood.damps:
             return step(rate)
 
@@ -187,6 +190,7 @@ class DualSVGP(DualPosterior):
         """Return the state after a step at `rate`, from the targets β_iμ_i + α_i and β_i."""
         step = rate * data.scale
         c = (1.0 - rate) * state.c + step * matvec(f.W, lambda1)
+        # all of β on one side: √β on both would be NaN where β < 0
         target = symmetric_product(ops, f.W * (step * beta)[..., None, :], f.W)
         C = (1.0 - rate) * state.C + target
         if not TYINGS[self.tying].keeps_sites:

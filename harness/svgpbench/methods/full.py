@@ -99,6 +99,8 @@ class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
         zero = 0.0 * beta
         root = _root(ops, ops.where(beta > 0.0, beta, zero) if self.indefinite else beta)
         scaled = root[..., None] * K  # D^½K [P, n, n]
+        # eigenvalues of B are at least 1, so that it has a factor where K has none (Rasmussen and
+        # Williams 2006, Sec. 3.4.3); K itself is neither factorised nor inverted
         L_B = ops.cholesky(ops.eye(K.shape[-1]) + scaled * root[..., None, :])
 
         def weigh(x: Array) -> Array:  # K⁻¹(K⁻¹ + D)⁻¹x = x − D^½B⁻¹D^½Kx
@@ -130,6 +132,7 @@ class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
 
     def kl(self, ops: Ops, f: FullFactor, q: FactorisedSites) -> Array:
         """Compute ½(tr B⁻¹ − n + mᵀ(λ₁ − β∘m) + log|B|); for withdrawn sites, B₊ and C replace B."""
+        # tr K⁻¹S = n − tr B⁻¹(B − I) = tr B⁻¹ and |K|/|S| = |B|: no inverse of K
         inverse = lower_inverse(ops, q.L_B)
         terms = (
             ops.sum(inverse * inverse, axis=(-2, -1))
@@ -215,6 +218,7 @@ class DualVGP(SitePosterior):
 
         def trial(rate: Array) -> tuple[Sites, Array]:
             stepped = step_sites(ops, state, data, lambda1, beta, rate)
+            # B₊ has eigenvalues of at least 1: C alone can fail to have a factor
             return stepped, self.factorise(ops, f, stepped).withdrawn.L_C
 
         if self.negative_sites and data.likelihood.damps:
@@ -233,6 +237,7 @@ class DualVGP(SitePosterior):
         q = self.factorise(ops, f, state)
         mu, v = self.marginals(ops, f, q)
         n, target = data.y.shape[-1], state.lambda1 / state.beta
+        # |K + D⁻¹| = |B|/|D| and ỹᵀ(K + D⁻¹)⁻¹ỹ = ‖L_B⁻¹D^½ỹ‖², by the factor that q has already
         fit = ops.solve_triangular(q.L_B, (q.root * target)[..., None])
         log_precisions = ops.sum(ops.log(state.beta))
         log_Z = -0.5 * (
@@ -272,5 +277,6 @@ class MeanCholeskyVGP(MeanCholeskySVGP):
 
 def _root(ops: Ops, x: Float[Array, "P n"]) -> Float[Array, "P n"]:
     """Return √x, NaN below 0; its derivative at 0 is set to 0, so that autodiff ignores sites with β = 0."""
+    # √ must not see 0 at all: an outer `where` alone has the gradient 0 · ∞ = NaN there
     is_zero = x == 0.0
     return ops.where(is_zero, 0.0 * x, ops.sqrt(ops.where(is_zero, 0.0 * x + 1.0, x)))

@@ -120,6 +120,7 @@ def _newton(ops: Ops, m: Move) -> TwoPartState:
 
     Negative β count as 0, which does not change the fixed point.
     """
+    # weights ≥ 0 keep the curvature at least D, which is positive definite: no rate is halved here
     weights, (_, D, K_x) = ops.maximum(m.beta, 0.0)[..., None, :], m.f.curvature
     curvature = D + (K_x * weights) @ ops.matrix_transpose(K_x)
     step = cholesky_solve(ops, ops.cholesky(curvature), m.gradient)

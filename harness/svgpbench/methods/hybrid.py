@@ -78,6 +78,8 @@ class HybridSVGP(OrthogonalSVGP):
         self, ops: Ops, f: TwoPartFactor, data: DataTerm, a: Array
     ) -> tuple[Factor, DataTerm]:
         coupled, term = super().coupled_inputs(ops, f, data, a)
+        # the data term is multiplied by s = n/b, and this term belongs to the prior: without 1/s it
+        # would count n/b times
         return tilted(ops, coupled, term, -explained(ops, f, a) / data.scale)
 
     def _whitened_mean(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Float[Array, "P M_β"]:

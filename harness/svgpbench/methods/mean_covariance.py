@@ -155,11 +155,14 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
             return state._replace(q=q, adam=adam)
         precision = _precision(ops, state.q.chol)
         g_mean, g_cov, beta = self._slope_in_covariance(ops, f, data, state, precision)
+        # 1/v and q both move from the same q: β was computed before either moved
         state = self.with_residual(ops, f, data, beta, state, rate)
 
         def step(rate: Array) -> MeanCholesky:
             return natural_gradient_step(ops, state.q, precision, g_mean, g_cov, rate)
 
+        # with β ≥ 0 and ρ ≤ 1 no check is needed: S'⁻¹ = (1 − ρ)S⁻¹ + ρ(P₀ + sA diag(β)Aᵀ) is a
+        # mean of positive definite matrices
         if not self._damps(data.likelihood):
             return state._replace(q=step(rate))
 
@@ -227,6 +230,7 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
         self, ops: Ops, f: Factor, data: DataTerm, state: QState
     ) -> MeanCholesky:
         def objective(q: MeanCholesky) -> Float[Array, ""]:
+            # entries above the diagonal are no parameters: without `tril` Adam would move them
             lower = MeanCholesky(q.mean, ops.tril(q.chol))
             return self.bound(ops, f, data, state._replace(q=lower))
 
@@ -253,6 +257,7 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
     def marginals(self, ops: Ops, f: Factor, q: MeanCholesky) -> tuple[Array, Array]:
         """Compute μ = wᵀm_v, v = κ − wᵀw + ‖L_vᵀw‖² (Hensman et al. 2013, Eq. 5)."""
         mu = ops.sum(f.W * q.mean[..., None], axis=-2)
+        # wᵀS_v w as a sum of squares is never below 0, and S_v is not formed
         half = ops.matrix_transpose(q.chol) @ f.W
         v = f.kff - ops.sum(f.W * f.W, axis=-2) + ops.sum(half * half, axis=-2)
         return mu, v
@@ -310,7 +315,9 @@ def natural_gradient_step(
 
     Source: Salimbeni et al. 2018a, Eq. 10; Adam et al. 2021, Alg. 1, lines 9–11.
     """
+    # with S = μ₂ − μ₁μ₁ᵀ the chain rule gives ∂/∂μ₁ = ∂/∂m − 2(∂/∂S)m and ∂/∂μ₂ = ∂/∂S
     theta1 = matvec(precision, q.mean) + rate * (g_mean - 2.0 * matvec(g_cov, q.mean))
+    # −½S'⁻¹ = −½S⁻¹ + ρ∂/∂S, times −2
     chol = cholesky_of_inverse(ops, precision - 2.0 * rate * g_cov)
     return MeanCholesky(matvec(chol, matvec(ops.matrix_transpose(chol), theta1)), chol)
 
@@ -325,6 +332,7 @@ def _chol_gradient(
     ops: Ops, chol: Float[Array, "P M M"], pull: Float[Array, "P M M"]
 ) -> Float[Array, "P M M"]:
     """Compute tril(2 ∂_S L_S) = diag(1/L_S) − tril((P₀ + sA diag(β)Aᵀ) L_S), without S⁻¹."""
+    # S⁻¹L_S = L_S⁻ᵀ is upper triangular: `tril` leaves its diagonal, so nothing is inverted
     reciprocal = ops.eye(chol.shape[-1]) * (1.0 / ops.diagonal(chol))[..., None]
     return reciprocal - ops.tril(pull @ chol)
 
@@ -335,6 +343,8 @@ def _covariance_gradient(
     """Compute ∂/∂S from ∂/∂L_S by autodiff through S ↦ chol(S), as today's libraries do."""
 
     def pairing(S: Float[Array, "P M M"]) -> Float[Array, ""]:
+        # its gradient is the vector-Jacobian product of S ↦ chol(S), which `symmetrise` makes
+        # symmetric where a backend's Cholesky reads one triangle
         return ops.sum(g_chol * ops.cholesky(symmetrise(ops, S)))
 
     _, g_cov = ops.value_and_grad(pairing)(chol @ ops.matrix_transpose(chol))

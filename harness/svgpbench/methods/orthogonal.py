@@ -176,6 +176,7 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
             diagonal = cov.diagonal(gamma) + cov.jitter - ops.sum(V * V, axis=-2)
             return p._replace(curvature=diagonal)
         K = columns.K + cov.jitter * ops.eye(V.shape[-1])
+        # the jitter of K_γ stays in D_γ, which without it is singular if γ and β share a point
         D = self._residue(ops, K, V, V)
         dense = ops.cholesky(D) if self.gamma_step == "natural" else DenseCurvature(V, D, ())
         return p._replace(curvature=dense)
@@ -322,7 +323,11 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         rank = sum_shared(ops, 0.5 * symmetric_outer(e, g - 0.5 * e), kernels)
         bar = bar._replace(cross=cross, square=bar.square + rank)
         coupled = pull_back(ops, cov, beta, X, bar)
+        # the means lose w_iᵀL⁻¹K_βγa and −KL gains half of its square: the gradient in L⁻¹K_βγa is
+        # e − g, here after L⁻ᵀ
         bar_bg = sum_shared(ops, outer(e - g, a), kernels)
+        # `pull_cross` differentiates in its first basis: K_βγ is pulled back twice, its parameters
+        # counted once
         of_beta = cov.pull_cross(beta, gamma, bar_bg)
         of_gamma = cov.pull_cross(gamma, beta, ops.matrix_transpose(bar_bg))
         square = cov.pull_square(gamma, sum_shared(ops, -0.5 * outer(a, a), kernels))

@@ -24,6 +24,7 @@ def build_method(name: str, options: dict[str, Any]) -> AnyMethod:
         if key not in fields:
             raise unknown(f"option of method {name}", key, fields)
         type_of_default = type(fields[key].default)
+        # exact types: isinstance would take True for an int
         if type(value) is not type_of_default:
             raise UserError(
                 f"option {key!r} of method {name!r} must be {type_of_default.__name__}, got {value!r}"

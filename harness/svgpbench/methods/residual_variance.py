@@ -131,6 +131,7 @@ def reduce_variance(ops: Ops, f: Factor, data: DataTerm) -> DataTerm:
     likelihood, d = data.likelihood, residual_variance(ops, f)
     v = data.residual_scale(ops, likelihood, d)
     removed_variance = (1.0 - v) * d
+    # one v costs once for each datum: ½n(v − 1 − log v) in all
     cost = ops.broadcast_to(0.5 * (v - 1.0 - ops.log(v)), removed_variance.shape)
     reduced = ReducedVariance(
         likelihood.likelihood,

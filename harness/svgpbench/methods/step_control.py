@@ -64,6 +64,7 @@ def halve_until_positive(
     """
 
     def failed(chol: Float[Array, "... M M"]) -> Bool[Array, ""]:
+        # `d > 0` is false for NaN too, where `d <= 0` would let NaN pass
         d = ops.diagonal(chol)
         return ops.sum(ops.where(d > 0.0, ops.zeros(d.shape), ops.zeros(d.shape) + 1.0)) > 0.0
 

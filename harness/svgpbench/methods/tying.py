@@ -120,6 +120,7 @@ def _state_tied(ops: Ops, f: Whitener, _: Conditional, fixed: DualInvariant) -> 
 
 
 def _state_standard(ops: Ops, f: Whitener, p: Conditional, fixed: DualInvariant) -> DualState:
+    # q(u) has S⁻¹ = L⁻ᵀ(I + C)L⁻¹ and S⁻¹m = L⁻ᵀc: I + C moves as C alone does in `tied-projected`
     identity = ops.eye(fixed.state.c.shape[-1])
     s = _state_projected(
         ops, f, p, fixed._replace(state=fixed.state._replace(C=identity + fixed.state.C))
@@ -129,6 +130,7 @@ def _state_standard(ops: Ops, f: Whitener, p: Conditional, fixed: DualInvariant)
 
 def _state_untied(ops: Ops, f: Factor, p: Conditional, fixed: DualState) -> DualState:
     sites = at_precision(ops, p, fixed.sites)
+    # the sites of all n rows are summed, and their steps had the factor n/b
     C = (f.W * sites.beta[..., None, :]) @ ops.matrix_transpose(f.W)
     return fixed._replace(c=matvec(f.W, sites.lambda1), C=C, sites=sites)
 

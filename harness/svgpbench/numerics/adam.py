@@ -51,6 +51,8 @@ def adam_ascent(
     power2 = tree_map(lambda p: BETA2 * p, state.power2)
 
     def move(x: Array, m: Array, s: Array, p1: Array, p2: Array) -> Array:
+        # ε is added outside the root and after both corrections, as in Algorithm 1; the ε̂ of their
+        # Sec. 2 gives other steps at the same value
         return x + rate * (m / (1.0 - p1)) / (ops.sqrt(s / (1.0 - p2)) + EPSILON)
 
     powers = (for_each(parameters, power1), for_each(parameters, power2))

@@ -59,6 +59,8 @@ def vecmat(x: Float[Array, "... n"], a: Float[Array, "... n k"]) -> Float[Array,
 def log_determinant(ops: Ops, chol: Float[Array, "*batch n n"]) -> Float[Array, "*batch"]:
     """Compute log|A| from a triangular factor of A whose diagonal may have any sign."""
     d = ops.diagonal(chol)
+    # log d² and not 2 log d: Adam may make an entry of a factor negative, which leaves its square
+    # alone
     return ops.sum(ops.log(d * d), axis=-1)
 
 
@@ -117,6 +119,7 @@ def unwhitened_precision(
     ops: Ops, L: Float[Array, "*batch n n"], C: Float[Array, "*batch n n"]
 ) -> Float[Array, "*batch n n"]:
     """Compute L⁻ᵀCL⁻¹ of a symmetric C."""
+    # halfᵀ = CL⁻¹ by the symmetry of C, so that both solves are from the left
     half = ops.solve_triangular(L, C, transpose=True)
     return ops.solve_triangular(L, ops.matrix_transpose(half), transpose=True)
 
@@ -136,6 +139,7 @@ def cholesky_of_inverse(
 
     Λ = UUᵀ with U upper triangular (a Cholesky of Λ read backwards), so Λ⁻¹ = U⁻ᵀU⁻¹ and U⁻ᵀ is lower.
     """
+    # `cholesky` reads the lower triangle of the flipped matrix, which is the upper one of Λ
     flipped = ops.cholesky(ops.flip(precision, axis=(-2, -1)))
     upper = ops.flip(flipped, axis=(-2, -1))
     identity = ops.broadcast_to(ops.eye(upper.shape[-1]), upper.shape)

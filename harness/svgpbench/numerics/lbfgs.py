@@ -17,6 +17,7 @@ from svgpbench.tree import leaves, rebuild
 Floats = npt.NDArray[np.float64]
 VALUE_PRECISION, SLOPE_PRECISION = 1e-13, 1e-9
 """Tolerances at which SciPy stops early: float64 allows no further progress."""
+# more than the 20 that SciPy's line search takes at most (`maxls`), so that `maxiter` ends a run
 MOST_EVALUATIONS = 21
 """Most evaluations per iteration, averaged over a run, line searches included."""
 
@@ -88,6 +89,8 @@ def lbfgs_ascent(
     def downhill(numbers: Floats) -> tuple[float, Floats]:
         value, gradient = evaluate_at(numbers)
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
+            # a finite value, which SciPy's line search interpolates back from: at ∞ it may
+            # end the ascent, and from NaN it moves further out
             return -barrier, np.zeros_like(numbers)
         return -value, -gradient
 

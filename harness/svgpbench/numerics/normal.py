@@ -25,6 +25,7 @@ def _coefficients() -> list[float]:
     """
     nodes = chebyshev.chebpts1(_DEGREE + 1)
     z = _CENTRE * (1.0 + nodes) / (1.0 - nodes)
+    # erfcx falls like 1/z: times 1 + 2z it has a finite limit at t = 1, which a polynomial can meet
     values = (1.0 + 2.0 * z) * erfcx(z)
     series = chebyshev.chebfit(nodes, values, _DEGREE)
     return [float(a) for a in chebyshev.cheb2poly(series)]
@@ -56,8 +57,11 @@ def log_ndtr_and_slope(
     gauss = ops.exp(-z * z)
     tail = 0.5 * gauss * scaled  # Φ(−|x|)
     negative = x < 0.0
+    # for x < 0 log Φ = log(½ erfcx(z)) − z², while Φ itself is 0 in float64 from x = −38.5; both
+    # branches are finite on either side, so that `where` passes no NaN to autodiff
     value = ops.where(negative, ops.log(0.5 * scaled) - z * z, ops.log1p(-tail))
     phi = gauss * (1.0 / math.sqrt(2.0 * math.pi))
+    # exp(−z²) cancels in φ/Φ, which tends to −x where both underflow
     slope = ops.where(negative, math.sqrt(2.0 / math.pi) / scaled, phi / (1.0 - tail))
     return value, slope
 

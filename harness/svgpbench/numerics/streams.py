@@ -23,4 +23,5 @@ class Stream(IntEnum):
 
     def generator(self, seed: int, *part: int) -> np.random.Generator:
         """Return the generator of this stream, or of a part of it, at the start."""
+        # NumPy hashes the whole list, so that neighbouring seeds and streams give unrelated draws
         return np.random.default_rng([seed, int(self), *part])

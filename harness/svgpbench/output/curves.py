@@ -57,6 +57,7 @@ def curves(
     for method, group in traces.groupby("method", sort=False):
         values = group.set_index(["iteration", *REPLICATE])[metric]
         table = values.unstack(REPLICATE)  # [T, replicates]
+        # `cummin`: after the first gap nothing counts, even where all replicates are there again
         complete = table[table.notna().all(axis=1).cummin()]
         if method in failed_at_once:
             complete = complete.iloc[:0]
@@ -96,6 +97,7 @@ def limits(lines: Sequence[Curve], better: Better) -> tuple[float, float]:
     best = finite[: math.ceil(len(finite) / 2)]
     ends = np.concatenate([_ends(line) for line in best])
     low, high = float(ends.min()), float(ends.max())
+    # a flat curve has no height of its own
     height = high - low or abs(high) or 1.0
     near = np.concatenate([_ends(line) for line in finite])
     near = near[(near >= low - height) & (near <= high + height)]

@@ -43,6 +43,7 @@ def draw_figure(
         check_figure_path(file)
     kind = kind or Convergence()
     plot_data = PlotData.from_records(collected.experiment, kind.records_of(collected))
+    # around the saving too, which is when the salt of SVG and the type of PDF fonts are read
     with matplotlib.rc_context(STYLE):
         figure = kind.draw(plot_data)
         caption = _caption(collected, plot_data, kind)

@@ -160,6 +160,7 @@ def _kind(
 ) -> Any:
     """Return the kind as `kind_of` does. Messages start with `source`, the name of the file."""
     part = group.rpartition(".")[2]
+    # an entry of `--kind`, or the default one, is not in the file
     index = declared.index(entry) if entry in declared else 0
     where = f"{source}: [[{part}]] no. {index + 1}"
     try:
@@ -170,6 +171,7 @@ def _kind(
         raise UserError(f"{where}: kind {entry.kind!r} draws {cls.draws}, not {base.draws}")
     keys = entry.model_extra or {}
     try:
+        # as JSON: strict validation takes a list of JSON for a tuple, but no list of Python
         return cls.model_validate_json(json.dumps(keys), strict=True)
     except ValidationError as error:
         raise UserError(f"{source}: {one_line(error, cls, keys, (part, index))}") from None

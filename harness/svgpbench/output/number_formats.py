@@ -18,6 +18,7 @@ def plus_minus(estimate: tuple[float, float]) -> str:
     if math.isnan(mean):
         return "–"
     size = max(abs(mean), 0.0 if math.isnan(error) else error)
+    # below 5e-5 four decimal places round to 0.0000
     if size >= 1e6 or 0.0 < size < 5e-5:
         return f"{mean:.2e}" if math.isnan(error) else f"{mean:.2e}±{difference(error)}"
     if math.isnan(error):

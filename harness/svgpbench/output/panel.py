@@ -40,7 +40,9 @@ STYLE: dict[Any, Any] = {
     "ytick.major.width": 0.6,
     "xtick.major.size": 2.5,
     "ytick.major.size": 2.5,
+    # without a salt of ours the ids in an SVG are random, and the same figure is another file
     "svg.hashsalt": "svgpbench",
+    # TrueType: Matplotlib's default, Type 3, is refused by many journals
     "pdf.fonttype": 42,
 }
 FIRST, STEP = 0.03, 0.1
@@ -198,5 +200,6 @@ def _is_free(panel: Axes, text: Bbox, boxes: list[Bbox]) -> bool:
     if not inside or any(text.overlaps(box) for box in boxes):
         return False
     padded = text.padded(AIR)
+    # not filled: a label may lie inside the bend of a curve, which as a path would enclose it
     paths = (line.get_transform().transform_path(line.get_path()) for line in panel.lines)
     return not any(path.intersects_bbox(padded, filled=False) for path in paths if len(path))

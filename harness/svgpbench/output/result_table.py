@@ -58,9 +58,11 @@ class Finals(TableKind):
         shown = backends or (reference,)
         names = [n for n in METRICS if n in recorded or n in {metric.name for metric in metrics}]
         rows = pd.DataFrame(list(_rows(frame, names)))
+        # what records lack has a note already, and is not a score that came out infinite
         complete = [metric for metric in metrics if metric.name not in unrecorded]
         notes += [*_failures(frame, shown), *_not_finite(frame, complete)]
         notes += filter(None, (on_some_cells(frame, reference), unsettled_note(records)))
+        # of one backend: a method that ran on several would have more cells in its mean than others
         compared = frame[frame["backend"] == reference]
         methods = [str(name) for name in compared["method"].unique()]
         by_metric = {  # for each shown metric that is no time

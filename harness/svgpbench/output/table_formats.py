@@ -12,6 +12,7 @@ LATEX = {
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
     **{"±": r"$\pm$", "×": r"$\times$", "≤": r"$\leq$", "≥": r"$\geq$", "≠": r"$\neq$"},
     **{"∞": r"$\infty$", "·": r"$\cdot$", "†": r"$\dagger$", "−": "$-$", "–": "--"},
+    # as text in LaTeX's default encoding, OT1, these print as ¡, ¿ and an em dash
     **{char: f"${char}$" for char in "<>|"},
 }
 

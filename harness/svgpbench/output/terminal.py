@@ -62,6 +62,7 @@ def _least_width(column: Column, texts: Sequence[str]) -> int:
 
 def _full_width(column: Column, texts: Sequence[str]) -> int:
     """Return the width of a column in which nothing wraps."""
+    # in cells of the terminal: an East Asian character takes two
     lines = [column.title, *(line for text in texts for line in text.splitlines())]
     return max(map(cell_len, lines))
 
@@ -80,6 +81,7 @@ def _blocks(least: Sequence[int], keys: Sequence[int], width: int) -> Iterator[l
 def _widths(least: Sequence[int], full: Sequence[int], width: int) -> list[int]:
     """Return the widths of columns side by side. If they do not fit, the widest that wrap are narrowed."""
     widths = list(map(max, least, full))
+    # one character at a time, so that columns of one width shrink alike
     for _ in range(sum(widths) + GAP * (len(widths) - 1) - width):
         wider = [index for index, minimum in enumerate(least) if widths[index] > minimum]
         if not wider:
@@ -100,6 +102,7 @@ def _rich_table(table: Table, texts: Sequence[Sequence[str]], widths: dict[int, 
     for index, width in widths.items():
         column = table.columns[index]
         rich_table.add_column(
+            # not a str, in which rich would take brackets for markup
             Text(without_controls(column.title)),
             justify="right" if column.numeric else "left",
             vertical="top",

@@ -40,6 +40,7 @@ def run_cell(config: CellConfig, checkpoint: Path | None = None, every_s: float 
     outcome = Outcome(status=trained.status, message=trained.message, trace=columns(trained.trace))
     if trained.status == "ok":
         facts = _facts(config, load_data(config.data), ready, outcome, trained.ended)
+        # NumPy predicts in float64 from these numbers, whatever dtype trained them
         theta, state = (
             tree_map(lambda x: np.asarray(x, dtype=np.float64), tree)
             for tree in (trained.theta, trained.q)

@@ -57,10 +57,12 @@ def training_of(
     if given.get("kind", "em") != "em":
         return usual | dict(given)
     usual |= {"until": "settled", "em_iterations": LIMIT}
+    # L-BFGS has no rate and runs in float64 alone; who gives a rate wants Adam
     if method.collapsed and "m_rate" not in given and dtype == "float64":
         usual["optimiser"] = "l-bfgs"
     if not (method.collapsed or method.first_order):
         usual["e_steps"] = 4
+    # e_rate 0.5 is one of natural gradients; for a first-order method it would be Adam's rate
     if large or ("batch_size" in given and not method.first_order):
         usual |= MINIBATCHES
     return usual | dict(given)

@@ -78,6 +78,7 @@ def evidence_bounds(
             f"method {posterior.method.name!r} does not have one set of inducing inputs, "
             "which the bounds on log p(y) need"
         )
+    # whatever method trained: with Gaussian noise SGPR's q(u) is the best at this θ and Z
     ops, sgpr = load_backend("numpy"), SGPR()
     prior = prior_at(ops, model, sgpr, theta)
     conditional = model.conditional(theta)
@@ -93,13 +94,16 @@ def evidence_bounds(
     upper = titsias
     if len(targets) <= MOST_ROWS:
         precision = float(conditional.site_precision(ops))
+        # y = (Q + σ²I)v gives σ²v = y − Qv, and Qv is SGPR's mean at the rows: no n × n solve
         q = factorised(ops, sgpr.best_state(ops, conditional, sums))
         means = [sgpr.marginals(ops, f, q)[0][0] for f in factors]
         targets = conditional.residual(targets)  # as the sums have them
         v = precision * (targets - np.concatenate(means))  # (Q + σ²I)⁻¹y
         Av = v / precision + _kernel_product(posterior, chunks, v)
+        # log|Q + σ²I| = log|B| + n log σ²; K(Z, Z)'s jitter lowers Q, so Q ≤ K holds with it too
         log_det_B = float(log_determinant(ops, q.L_B)[0])
         constant = len(targets) * (LOG_2PI - np.log(precision))
+        # at most yᵀA⁻¹y for any v, since (y − Av)ᵀA⁻¹(y − Av) ≥ 0
         quadratic = 2.0 * v @ targets - v @ Av
         upper = min(titsias, float(-0.5 * (constant + log_det_B + quadratic)))
     lower = float(sgpr.collapsed_bound(ops, conditional, sums))

@@ -60,6 +60,7 @@ def import_posterior(path: str | Path) -> Posterior:
     likelihood = LikelihoodConfig.model_validate(
         {"name": exchanged.likelihood, **exchanged.parameters}
     )
+    # with one input both kinds are the same; as ARD its lengthscale is shown in the input's unit
     table, ard = exchanged.table, len(exchanged.lengthscales) > 1 or exchanged.Z.shape[1] == 1
     facts = TrainingFacts(
         kernel=KernelConfig(name=exchanged.kernel, ard=ard),

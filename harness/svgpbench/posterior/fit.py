@@ -123,6 +123,7 @@ def fit(
     if not isinstance(inducing, Mapping):
         if isinstance(inducing, bool) or not isinstance(inducing, int | np.integer):
             raise UserError(f"inducing is {inducing!r}; give how many, or a table with its count")
+        # two equal inducing inputs are one: only jitter would keep K(Z, Z) from being singular
         distinct = len(np.unique(table.drop(columns=target).to_numpy(), axis=0))
         inducing = {"count": min(int(inducing), distinct)}
     given, method_table = dict(training or {}), _named(method)
@@ -214,6 +215,7 @@ def _trained(config: CellConfig, timeout: float | None) -> Posterior:
         # it computes with the plugins that it has loaded
         stale = OtherCode.between(idle.code, code_of(config)).plugins
         reusable = idle.alive and not idle.needs_replacement and not stale
+        # frameworks read variables when they start, so a changed one needs a new process
         if idle.kind == kind and its_environment == environment and reusable:
             worker = idle
         else:

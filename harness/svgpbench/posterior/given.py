@@ -123,6 +123,7 @@ def finite(values: Any, what: str) -> Floats:
 
 def _rounded_whole(raw: npt.NDArray[Any], floats: Floats) -> list[tuple[int, ...]]:
     """Return the position of the first whole number that `floats` holds inexactly, if there is one."""
+    # floats of 8 bytes or fewer convert exactly; 64-bit integers and long doubles may not
     if raw.dtype.kind == "b" or (raw.dtype.kind == "f" and raw.dtype.itemsize <= 8):
         return []
     large = np.isfinite(floats) & (np.abs(floats) >= EXACT)
@@ -141,6 +142,7 @@ def _number(cell: Any, what: str, position: tuple[int, ...]) -> float:
     if isinstance(cell, str):
         value = finite_number(cell)
         is_whole = re.fullmatch(r"\s*[+-]?[0-9]+\s*", cell) is not None
+        # `finite_number` is None for a long integer too, which is a number, but none of float64
         if is_whole and (value is None or int(value) != int(cell)):
             raise _inexact(cell.strip(), what, position)
         if value is None:
@@ -164,6 +166,7 @@ def _number(cell: Any, what: str, position: tuple[int, ...]) -> float:
         raise UserError(f"{item} is too large for float64; rescale it") from None
     except ValueError:  # Decimal('sNaN')
         value = np.nan
+    # a float is its own value; of integers, fractions and decimals `float` may have lost digits
     whole = isinstance(cell, Rational | Decimal) and np.isfinite(value) and not cell % 1
     if whole and cell != int(value):
         raise _inexact(cell, what, position)

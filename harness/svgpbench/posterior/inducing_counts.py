@@ -102,6 +102,7 @@ def compare_inducing_counts(
         on_fit(rows[-1])
     table = pd.DataFrame(rows)
     best = table["upper_bound" if gaussian else "bound"].iloc[-1]
+    # the upper bound is of the largest M's θ; a fit with fewer points may lie above it at its own
     missing = np.maximum(best - table["bound"], 0.0) / n
     table.insert(2, "gain", table["bound"].diff() / n)
     table.insert(4, "missing", missing)
@@ -109,6 +110,7 @@ def compare_inducing_counts(
     share = np.full(len(table), np.nan)
     if gaussian:
         noise = _noise_model(posterior.standardised_targets(y, n))
+        # a share of a gain that is too small to count would be a quotient of two small differences
         if best - noise > ENOUGH * n:
             share = ((table["bound"] - noise) / (best - noise)).to_numpy()
     table.insert(6, "share", share)
@@ -153,6 +155,7 @@ def _enough(table: pd.DataFrame) -> str:
             return f"{uncertified} Try several."
         added = table["gain"].fillna(0.0)
         later = added.sum() - added.cumsum()  # by all points after those of a row
+        # the first True; there is one, as nothing comes after the last row
         stop = int(np.argmax(later <= ENOUGH))
         if stop == len(table) - 1:
             return f"{uncertified} The last ones added {largest['gain']:.2g}: try more."

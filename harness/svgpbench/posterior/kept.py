@@ -97,6 +97,7 @@ def load_posterior(path: str | Path) -> Posterior:
     theta = theta._replace(likelihood=rebuild(parameters, values))
     ops = load_backend("numpy")
     prior = prior_at(ops, blank.model, blank.method, theta)
+    # the method, not the file, says which arrays a state has and what their shapes are
     like = blank.method.initial_state(ops, prior, latents, facts.n)
     shapes = [(name, np.shape(x)) for name, x in named_leaves(like, "state")]
     state = rebuild(like, iter([_array(file, arrays, name, shape) for name, shape in shapes]))

@@ -141,7 +141,9 @@ def _factorised(y: npt.ArrayLike, n: int) -> tuple[npt.NDArray[np.intp], list[An
         series = pd.Series(list(y))
     else:
         dtype = object if array.dtype == object else None  # pandas would make text of objects
+        # `pd.factorize` refuses the other byte order ("Big-endian buffer not supported")
         series = pd.Series(array.astype(array.dtype.newbyteorder("="), copy=False), dtype=dtype)
+    # `pd.factorize` gives missing values the code −1, which would be read as the last label
     if (missing := np.flatnonzero(pd.isna(series))).size:
         raise UserError(f"y[{missing[0]}] is missing; {REMEDY}")
     try:
@@ -162,6 +164,7 @@ def _factorised(y: npt.ArrayLike, n: int) -> tuple[npt.NDArray[np.intp], list[An
 
 def _plain(value: Any) -> Any:
     """Return a label as a value of Python."""
+    # its `item` returns a longdouble again
     if isinstance(value, np.longdouble):
         return float(value)
     if isinstance(value, np.generic) and value.dtype.kind in "biufU":
@@ -181,6 +184,7 @@ def _identity(label: Any) -> Hashable:
 
 def _spelled(dtype: Any) -> str:
     if isinstance(dtype, pd.StringDtype) and dtype.na_value is pd.NA:
+        # its `str` is "string" for either storage, which would come back as the default one
         return f"string[{dtype.storage}]"
     return str(dtype)
 

@@ -28,6 +28,7 @@ def plot_trace(posterior: Posterior) -> Figure:
         figure = Figure(figsize=(4.0, 2.6), layout="constrained")
         axes = figure.subplots()
         axes.plot(trace["iteration"], trace["elbo"], color="#0072B2", marker=".", markersize=3)
+        # the limits leave the first quarter out, whose rise would flatten all that follows
         later = trace["elbo"].iloc[len(trace) // 4 :]
         if np.isfinite(later).sum() > 1 and later.max() > later.min():
             margin = 0.08 * (later.max() - later.min())

@@ -191,6 +191,7 @@ class Posterior:
     def _marginals(self, X: npt.ArrayLike | pd.DataFrame) -> tuple[Floats, Floats]:
         """Return mean and variance of g = f less its prior mean, each [P, t]; raises as `latent`."""
         ops, (prior, q) = load_backend("numpy"), self.factors
+        # far rows overflow in a squared distance; they are named below instead
         with np.errstate(over="ignore", invalid="ignore"):
             parts = []
             for rows in self.standardised_inputs(X):
@@ -317,6 +318,7 @@ class Posterior:
     def standardised_inputs(self, X: npt.ArrayLike | pd.DataFrame) -> list[Floats]:
         """Return inputs X [t, D] in the units of the model, in chunks of rows; raises `UserError`."""
         rows = (self.inputs(X) - self.x_mean) / self.x_scale
+        # L⁻¹K(Z, X) of all rows at once may not fit in memory
         return [rows[i : i + EVALUATION_ROWS] for i in range(0, len(rows), EVALUATION_ROWS)]
 
     def standardised_targets(self, y: npt.ArrayLike, n: int) -> Floats:

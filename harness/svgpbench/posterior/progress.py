@@ -55,6 +55,7 @@ def iterations_shown(table: Path, total: int) -> Iterator[None]:
         task = bar.add_task("starting the backend", total=total)
 
         def show() -> None:
+            # the worker may be in the middle of a line
             whole_lines = log.read_text("utf-8").split("\n")[:-1]
             if whole_lines:
                 iteration, bound, seconds = json.loads(whole_lines[-1])

@@ -14,6 +14,7 @@ from svgpbench.errors import UserError
 NAME = ".claims"
 """The lock file of a folder of records."""
 
+# POSIX leaves open which of the two a lock that is held gives
 HELD_ELSEWHERE = frozenset({errno.EACCES, errno.EAGAIN})
 
 
@@ -34,6 +35,7 @@ class FileLocks:
         try:
             # byte 0 belongs to no name
             if file is not None:
+                # shared, so that all runs can hold it: it only asks whether this disk has locks
                 fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, 0)
         except OSError as error:
             self.missing = os.strerror(error.errno or 0)
@@ -43,6 +45,7 @@ class FileLocks:
         """Return the locks of a folder of records. Raises `UserError` if its file cannot be written."""
         path = folder / NAME
         try:
+            # open for both: a shared lock needs reading, an exclusive one writing
             return cls(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666))
         except OSError as error:
             raise UserError(f"cannot write {path}: {error.strerror}") from error
@@ -50,6 +53,7 @@ class FileLocks:
     def acquire(self, name: str) -> bool:
         """Lock a name. Return False if this or another process holds it."""
         with self._guard:
+            # a lock on bytes keeps other processes off; the same process would get it a second time
             if name in self._locked_names:
                 return False
             if not self.missing:

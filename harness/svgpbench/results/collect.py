@@ -264,6 +264,7 @@ def refuse_mixture(records: Sequence[Record]) -> list[dict[str, Any]]:
         earlier = first.setdefault(row, current)
         if current == earlier:
             continue
+        # the first in the alphabet: a set has no order, and the message is to be the same each time
         key = min(
             key for key in current.keys() | earlier.keys() if current.get(key) != earlier.get(key)
         )

@@ -28,9 +28,11 @@ def difference(first: Record, second: Record) -> float:
             return np.inf
         gap = np.abs(x - y)
         if name.startswith(SHARES) and (rows := first.data.get("n_test")):
+            # between one row and two, so that the rounding of the shares decides nothing
             one_row = (gap > 0.0) & (gap < 1.5 / rows)
             largest = max(largest, np.finfo(float).eps * bool(one_row.any()))
             gap = np.where(one_row, 0.0, gap)
         if np.any(np.nan_to_num(gap)):
+            # by the largest value: an entry near 0, as of a bound that changes sign, has no scale
             largest = max(largest, float(np.nanmax(gap) / np.nanmax(np.abs(x))))
     return largest

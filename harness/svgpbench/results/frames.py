@@ -63,6 +63,7 @@ def averaged_over_outputs(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]
         bad = cells[cells["status"] != "ok"]
         if len(bad):
             row |= {"status": bad["status"].iloc[0], "message": bad["message"].iloc[0]}
+        # a mean over fewer outputs is of easier or harder problems than that of other methods
         elif len(cells) < outputs[table]:
             row |= {"status": "skipped", "message": "outputs are missing"}
         good = row["status"] == "ok"

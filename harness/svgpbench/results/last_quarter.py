@@ -71,6 +71,7 @@ def ends_of(record: Record, name: str, final: float, minibatches: bool) -> Ends:
     values = _values(record, name)
     iterations = np.array(record.trace.get("iteration", ())[: len(values)], dtype=np.float64)
     known = np.isfinite(values)
+    # of iterations, not of evaluations: those of an `EvaluationPlan` are dense at the start
     values, share = values[known], iterations[known] / max(iterations.max(initial=0.0), 1.0)
     late = values[share >= LAST_QUARTER]
     median = float(np.median(late)) if len(late) else final

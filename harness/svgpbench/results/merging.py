@@ -72,6 +72,7 @@ def _merge(folders: Sequence[Path], results: Path, newest: bool) -> Merged:
     for name, stored in experiments.items():
         if any(located.path != parquet_path(results, name) for located in stored):
             write_parquet_records(results, [located.record for located in stored])
+    # only now that the file is whole: a merge that is killed before has renamed nothing
     working = {located.path for located in existing.stored}
     for located in added:
         path = record_path(results, located.record.config, located.record.cell_id)

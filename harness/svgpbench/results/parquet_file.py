@@ -147,6 +147,8 @@ def write_parquet_records(folder: Path, records: Iterable[Record]) -> Path:
         buffer,
         compression="zstd",
         compression_level=9,
+        # numbers of a trace hardly repeat, so no dictionary; with one PyArrow skips the byte split,
+        # which puts like bytes of neighbouring numbers side by side, where they compress
         use_dictionary=[name for name in table.column_names if name not in lists],
         use_byte_stream_split=[f"{name}.list.element" for name in lists],
     )
@@ -170,6 +172,7 @@ def _table(contents: Sequence[dict[str, Any]]) -> pa.Table:
         for name in dict.fromkeys(name for content in contents for name in content[part]):
             values = [content[part].get(name) for content in contents]
             numbers = [x for x in _numbers(values) if x is not None]
+            # `type`, as `isinstance` takes True for an integer; larger ones do not fit int64
             all_int64 = all(type(x) is int and -(2**63) <= x < 2**63 for x in numbers)
             kind = int if all_int64 and numbers else float
             # null where the column's type cannot represent the value, or a value of the list, bit for bit
@@ -205,8 +208,10 @@ def _columns(table: pa.Table) -> tuple[dict[str, list[Any]], dict[str, Lists]]:
         if pa.types.is_list(column.type):
             numbers = column.flatten()
             lists[name] = Lists(
+                # Arrow leaves open which bytes lie under a null, and the digest is of all bytes
                 numbers.fill_null(0).to_numpy(zero_copy_only=False),
                 numbers.is_valid().to_numpy(zero_copy_only=False),
+                # not Arrow's offsets: they may count values under a null list, unlike `flatten`
                 np.cumsum(column.value_lengths().fill_null(0).to_numpy()).tolist(),
             )
         else:

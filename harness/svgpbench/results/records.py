@@ -145,11 +145,13 @@ def read_record(path: Path) -> Record:
         UserError: the file cannot be read, or has another schema.
     """
     raw = read_content(path)
+    # before the checksum: another schema is refused, and never renamed as damaged
     if (schema := raw["schema_version"]) != SCHEMA_VERSION:
         raise UserError(
             f"{path} has record schema {schema}, this version reads {SCHEMA_VERSION}: "
             "use the version that wrote it"
         )
+    # before the validation: a changed digit may well be valid
     stored = raw.pop("checksum", None)
     if stored != checksum(raw):
         raise DamagedRecordError(f"{path} is not a record: its checksum is not that of its content")

@@ -95,6 +95,7 @@ def _log_theta(record: Record) -> pd.DataFrame:
     """Return the logarithms of the hyperparameters in the trace, with one row per iteration."""
     columns = {key: record.trace[key] for key in THETA if key in record.trace}
     index = pd.Index(record.trace.get("iteration", ()), dtype=float)
+    # reshaped, as without columns the array would have one axis
     values = np.array(list(columns.values()), dtype=float).T.reshape(len(index), len(columns))
     return pd.DataFrame(np.log(values), index, list(columns))
 

@@ -61,6 +61,7 @@ def flops_of(config: CellConfig, n: int, dimensions: int, evaluations: int | Non
     total = phases.start + e_phases * phases.e_phase
     if not (training.m_steps and training.learn):
         return Flops(total)
+    # M-phases lie between E-phases, of which there are as many as iterations
     m_phases = e_phases - 1
     if training.optimiser == "adam":
         return Flops(total + m_phases * phases.m_phase)

@@ -72,6 +72,7 @@ def choices(results: Path, experiment: Experiment) -> list[Choice]:
             f"`svgpbench run {experiment.name} --preset {source}` runs them"
         )
     frame = final_frame(collected.records)
+    # the mean of the other cells would look too good: a method with a failed cell is not chosen
     elbo = frame["elbo"].fillna(-math.inf).groupby(frame["method"]).mean()
     named = {row: label for label, row in shown_names(experiment, preset).items()}
     return [

@@ -84,4 +84,5 @@ def unsettled_note(records: Sequence[Record]) -> str:
 
 def _regions(trace: BoundTrace) -> float:
     """Return by how many regions the bound moved."""
+    # the region is 0 if the number of rows is not recorded
     return abs(trace.move) / max(trace.region, 1e-300)

@@ -12,6 +12,7 @@ def outdated_reason(record: Record) -> str:
 
     Raises `UserError` if its data or its method are not installed here.
     """
+    # first, as it needs no data, which may not be installed here
     if why := other_plugins(record):
         return why
     current = identify(record.config)

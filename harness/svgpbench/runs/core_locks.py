@@ -51,12 +51,16 @@ def _opened(path: Path) -> int:
 
     Raises `OSError` if that is impossible, also if one of them is a link or belongs to another user.
     """
+    # `mkdir` leaves the mode of a folder that exists as it is, so the mode is set again below
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # not `stat`, which would follow a link to a folder of somebody else
     _refuse_foreign(os.lstat(path.parent), stat.S_ISDIR)
     path.parent.chmod(0o700)
+    # O_NOFOLLOW: no link to another file; O_NONBLOCK: a FIFO of that name would block the open
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     file = os.open(path, flags, 0o600)
     try:
+        # of the open file: what lies at the path may change between a check and the open
         _refuse_foreign(os.fstat(file), stat.S_ISREG)
         os.fchmod(file, 0o600)  # it may be open to others
     except OSError:

@@ -23,6 +23,8 @@ def usable_cores() -> tuple[int, ...]:
     allowed = affinity()
     if allowed is None:
         allowed = tuple(range(psutil.cpu_count(logical=False) or 1))
+    # hyperthreads share one core's arithmetic units, so two jobs on them would slow each other;
+    # reversed, as the last one written stays: the sibling of the lowest number
     first_siblings = {_siblings(core): core for core in reversed(allowed)}
     cores = tuple(sorted(first_siblings.values()))
     quota = cpu_quota(Path("/sys/fs/cgroup/cpu.max"))
@@ -42,6 +44,7 @@ def cpu_quota(path: Path) -> int | None:
     """Return a container's CPU limit in whole cores; None without a limit."""
     try:
         limit, period = path.read_text(encoding="ascii").split()[:2]
+        # rounded down: threads beyond the quota are throttled, also in the middle of a timed step
         return None if limit == "max" else math.floor(int(limit) / int(period))
     except (OSError, ValueError):
         return None

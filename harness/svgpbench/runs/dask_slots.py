@@ -75,6 +75,7 @@ class DaskSlot:
         needs = {GPU: 1} if planned.config.backend.device != "cpu" else None
         future = executor.submit(worker.address, dask_task.compute, task.model_dump_json(), needs)
         reply = self._reply(future, stop)
+        # a restarted worker keeps its address, but this process has not been asked for its version
         if reply.answer is None:
             worker.gone = True
             raise worker.lost()
@@ -105,6 +106,7 @@ class DaskSlot:
                 return TaskResult.model_validate_json(self._result(future, stop))
             if future.status == "error":
                 error = future.exception(timeout=30)
+                # Dask's word for a task whose worker died, not for a fault of the task
                 if isinstance(error, KilledWorker):
                     raise self.worker.lost()
                 first_line = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -195,6 +197,7 @@ class DaskExecutor:
         self, address: str, do: Callable[..., str], order: str | None, needs: dict[str, int] | None
     ) -> Any:
         """Submit a task to one worker. No other worker takes it over, so that this run notices a loss."""
+        # pure tasks of equal arguments have one key: `worker_info` would run on one worker alone
         return self.client.submit(
             do,
             *([] if order is None else [order]),

@@ -148,6 +148,7 @@ def reserved_cores(count: int, all_of_them: bool, stop: StopSign) -> Iterator[tu
             if len(reserved) == needed:
                 break
             if not all_of_them:
+                # two tasks that need two cores and hold one each would wait for each other for ever
                 _release(locks, reserved)
             if stop.is_set():
                 raise Stopped

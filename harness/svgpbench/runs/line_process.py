@@ -26,7 +26,9 @@ class LineProcess:
         self.who = who
         self._reaped = False
         self._unread = b""
+        # before the start: only kills that the kernel counts from here on can be of this process
         self._oom_kills = oom_kills()
+        # a file: a pipe that nobody reads meanwhile would fill and block the child
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._process = subprocess.Popen(
             [*command, "--parent", str(os.getpid())],
@@ -98,6 +100,7 @@ class LineProcess:
     def _cause_of_death(self) -> str:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(5)
+        # also its children, which may outlive it
         self.kill()
         code = self._process.returncode
         if code is None or code >= 0:

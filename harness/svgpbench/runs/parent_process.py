@@ -20,6 +20,7 @@ POLL_INTERVAL_S = 0.5
 def take_pipes() -> tuple[TextIO, TextIO]:
     """Keep stdin and stdout for the protocol; descriptors 0 and 1 become /dev/null and stderr."""
     requests, answers = os.dup(0), os.dup(1)  # dup: not inherited by a framework's own processes
+    # a framework that reads stdin must not take a request
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)

@@ -177,6 +177,7 @@ def sweep_drafts(results: Path, plan: Sequence[PlannedCell], locks: FileLocks) -
     """Remove unfinished files of killed runs, except those of cells that another run has locked."""
     folders = {record_path(results, planned.config, planned.cell_id).parent for planned in plan}
     for draft in (path for folder in sorted(folders) for path in folder.glob(".*.tmp")):
+        # `write_whole` names drafts .CELL_ID.json.PID.tmp
         cell_id = draft.name.split(".")[1]
         if locks.acquire(cell_id):
             draft.unlink(missing_ok=True)

@@ -73,6 +73,7 @@ class WorkerProcess:
         self._process = LineProcess(
             "the worker",
             [
+                # -P: a file of the user's folder such as random.py must not hide a module
                 *(sys.executable, "-P", "-m", "svgpbench.runs.worker"),
                 *("--backend", kind.backend, "--device", kind.device),
                 *("--threads", str(kind.threads), "--cores", ",".join(map(str, cores))),
@@ -80,6 +81,7 @@ class WorkerProcess:
             ],
             os.environ
             | worker_environment(kind.device, kind.threads)
+            # a process that measures compiles by itself, else its times depend on what ran before
             | compiled_programs(kind.device, kind.threads, shared=not kind.measures),
         )
 

@@ -88,6 +88,8 @@ class CellQueue:
             kinds = [kind for kind in self._kinds() if can_run(kind)]
             if not kinds:
                 return None
+            # popped before the count, so that this job does not count for the kind that it leaves;
+            # another kind needs a new worker, which imports and compiles anew
             kind = self._taken_by.pop(job, None)
             if kind not in kinds:
                 jobs_by_kind = Counter(self._taken_by.values())

@@ -80,6 +80,7 @@ class Scheduler:
                     self._requeue_unlocked(cell_queue, messages)
                     self._start_slots(slots, cell_queue, busy, messages)
                     next_update = time.monotonic() + UPDATE_INTERVAL_S
+                    # cells skipped or done elsewhere put messages from this thread, without a slot
                     if (
                         not busy
                         and not self._locked_by_others
@@ -140,6 +141,7 @@ class Scheduler:
             if not self.locks.acquire(planned.cell_id):
                 continue
             self._locked_by_others.remove(planned)
+            # read while it is locked: the other run writes the record before it unlocks the cell
             record = self._record_by_others(planned)
             self.locks.release(planned.cell_id)
             if record is None:
@@ -170,6 +172,7 @@ class Scheduler:
         except Exception as error:  # raised again in the calling thread
             messages.put(error)
         finally:
+            # before the message: a worker of the next thread must not start beside this one
             slot.release()
             messages.put(_SlotReleased(slot))
 
@@ -215,6 +218,7 @@ class Scheduler:
         if is_final(record):
             checkpoint_path(self.results, planned.config, planned.cell_id).unlink(missing_ok=True)
         with self._count_lock:
+            # counted and sent under one lock, so that the numbers of done cells come in order
             self.records.append(record)
             messages.put(Finished(record, job, len(self.records) + self.done_by_others, self.total))
 

@@ -103,6 +103,7 @@ class LocalSlot:
             self.release()
         if self.worker is None:
             kind = WorkerKind.for_cell(planned.config)
+            # a slot has the cores of the cell with most threads
             self.worker = WorkerProcess(kind, self.cores[: kind.threads], self.target)
         worker, cells_before = self.worker, self.worker.cells
         answer = worker.run(request, self.limits, stop)
@@ -128,6 +129,7 @@ class LocalSlot:
 def fits(worker: WorkerProcess, planned: PlannedCell) -> bool:
     """Return True if a worker that has run cells before may run this one."""
     same_kind = worker.kind == WorkerKind.for_cell(planned.config)
+    # a peak of memory is of the process since its start, and a warm one has compiled already
     return same_kind and worker.alive and not planned.config.measures
 
 
@@ -157,6 +159,7 @@ class LocalExecutor(NamedTuple):
         return len(self.allotment)
 
     def slots(self, cells: Sequence[PlannedCell], alone: bool) -> SlotPool:
+        # fewer cells than jobs: each of them may use more of the memory
         jobs = self.allotment[: 1 if alone else len(cells)]
         limits = CellLimits(self.timeout, self.memory or job_memory(max(1, len(jobs))))
         return LocalSlots(

@@ -118,9 +118,11 @@ def verdict_on(record: Record, fresh: Record, replicas: Sequence[Record] = ()) -
     if gap <= ROUNDING:
         return Verdict(record, "rounding" if gap else "bitwise", gap, newer=newer)
     finished = [replica for replica in replicas if replica.status in FINAL]
+    # over the columns of the gap: another one may be the only one that is chaotic
     comparable = fresh.model_copy(
         update={"trace": {k: column for k, column in fresh.trace.items() if k not in newer}}
     )
     spread = max((difference(comparable, replica) for replica in finished), default=np.nan)
+    # without a finished replica the spread is NaN, which leaves `different`
     kind: Kind = "chaotic" if gap <= MARGIN * spread else "different"
     return Verdict(record, kind, gap, spread, newer=newer)

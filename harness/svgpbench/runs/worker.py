@@ -50,6 +50,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     requests, answers = take_pipes()
     faulthandler.enable()  # a segfault leaves the Python stack on stderr
+    # before `pin`, which imports a framework: the parent may end in these minutes
     end_with(options.parent)
     pin(options.backend, options.threads, [int(core) for core in options.cores.split(",") if core])
     write_message(answers, Hello(environment=describe(options.threads, options.device)))

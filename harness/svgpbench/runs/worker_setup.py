@@ -64,6 +64,7 @@ def refuse_absent_devices(backends: Iterable[BackendConfig]) -> None:
             check=False,
         )
         if answer.returncode == 0 and (message := answer.stdout.strip()):
+            # the last line: a framework may print lines of its own before it
             raise UserError(message.splitlines()[-1])
 
 
@@ -89,6 +90,7 @@ def worker_environment(device: str, threads: int) -> dict[str, str]:
     for framework in frameworks().values():
         variables |= framework.environment(device, threads)
     if device == "cpu":
+        # JAX and TensorFlow would else compute on a GPU that they find
         variables["CUDA_VISIBLE_DEVICES"] = ""
     return variables
 
@@ -101,6 +103,7 @@ def compiled_programs(device: str, threads: int, *, shared: bool) -> dict[str, s
     a framework's own variables for this, they stay.
     """
     folder = Path(os.environ.get(COMPILED_VARIABLE, COMPILED_FOLDER))
+    # programs have this processor's instructions, and machines may share a home folder
     kind = hashlib.sha256(f"{cpu_instructions()} {device} {threads}".encode()).hexdigest()[:16]
     variables: dict[str, str] = {}
     for name, framework in frameworks().items():

@@ -138,4 +138,5 @@ def _state(artefact: Artefact, written: WrittenArtefact | None) -> str:
 def _code(module: str, downloads: Downloads) -> Iterator[Link]:
     """Yield a link to the module that draws a figure or builds a table."""
     if module:
+        # another process drew it, but the kind was loaded here when the artefact was planned
         yield downloads.add_source(sys.modules[module])

@@ -130,6 +130,7 @@ class _Building:
             self._data(fields),
             self._explorer(fields),
             self._papers(),
+            # last: its page of downloads lists the files that the pages before it have added
             self._single_pages(machines, silent),
         ):
             for page in pages:
@@ -137,6 +138,7 @@ class _Building:
                 self.pages += 1
         self.writer.write_assets()
         pictures = list(self.site.rglob("*.png"))
+        # `list`, because `map` raises the error of a process only where its result is asked for
         list(self.precomputed.executor.map(keep_picture, pictures, pictures))
         size, downloads = _size(self.site), _size(self.site / FOLDER)
         return Built(self.pages, size, downloads, tuple(self.left_out))

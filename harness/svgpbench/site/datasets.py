@@ -49,6 +49,7 @@ def _facts(entry: DatasetEntry, fields: Sequence[Field]) -> DataSetFacts:
     counts = [
         (
             field.experiment,
+            # NAME@OUTPUT is another output of the table NAME, which is what a registry declares
             sum(r.config.data.name.partition("@")[0] == entry.name for r in field.records),
         )
         for field in fields

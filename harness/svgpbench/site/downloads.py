@@ -60,6 +60,7 @@ class Downloads:
             tidy.write_table(path, tidy.cells_table(stored))
             self._register(path, f"{name}: a row a cell, {len(stored)} cells")
         for folder in RECORDS_OF_TIMES:
+            # `speed` writes .json, `learn` and `survive` .jsonl
             for path in sorted((results / folder).glob("*.json*")):
                 command = {"learning": "learn", "survival": "survive"}.get(folder, folder)
                 description = f"records of `svgpbench {command}`"

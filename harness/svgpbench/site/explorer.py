@@ -91,6 +91,7 @@ def _groups(
     frame = field.frame[field.frame["perturbation"] == 0]
     for (data, method, backend), cells in frame.groupby(["data", "method", "backend"], sort=False):
         good = cells[cells["status"] == "ok"]
+        # cells of other backends have no cost: `reindex` makes it NaN, and the page leaves it out
         spent = costs.reindex(good["cell_id"]).median()
         with_records = [records[cell] for cell in good["cell_id"]]
         statistics = _statistics(with_records, good, metrics, moments)
@@ -148,6 +149,7 @@ def _statistics(
 
 def _scores_at(record: Record, metric: str, time_column: str, moments: Sequence[float]) -> Floats:
     """Return the last traced value up to each moment, NaN before the first; shape (moments,)."""
+    # a time that is missing is later than every moment, so the times stay sorted for the search
     times = np.array([math.inf if x is None else x for x in record.trace[time_column]], dtype=float)
     values = np.array([math.nan if x is None else x for x in record.trace[metric]], dtype=float)
     last = np.searchsorted(times, np.asarray(moments) * (1 + 1e-9), side="right") - 1

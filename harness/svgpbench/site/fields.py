@@ -136,6 +136,8 @@ class Field:
                 for pair in pairs:
                     if data_set.has(*pair):
                         one_way[pair][data_set.data] = Outcome(data_set.effect(*pair).outcome)
+            # turned, not compared anew: a region relative to the second method differs for the
+            # swapped pair, and the two directions could contradict each other
             other_way = {
                 pair[::-1]: {data: TURNED.get(x, x) for data, x in by_data.items()}
                 for pair, by_data in one_way.items()

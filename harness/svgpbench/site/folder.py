@@ -40,17 +40,21 @@ def replaced(out: Path) -> Iterator[Path]:
     """
     check_site_folder(out)
     out = out.absolute()
+    # beside `out`, since a rename does not cross file systems
     draft = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     old = draft.with_suffix(".old")
     try:
         draft.mkdir(parents=True)
         yield draft
+        # last, so that what a killed run leaves behind is never taken for a site
         (draft / MARK).touch()
+        # the old site steps aside, since no folder can be renamed onto one that has files
         if out.exists():
             out.rename(old)
         try:
             draft.rename(out)
         except OSError:
+            # a replacement that failed must not leave the user without any site
             if old.exists():
                 old.rename(out)
             raise

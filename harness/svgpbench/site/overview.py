@@ -96,6 +96,7 @@ def _comparisons(name: str, fields: Sequence[Field]) -> tuple[int, int]:
         for field in fields
         for pairs in field.outcomes.values()
         for (first, second), by_data in pairs.items()
+        # two labels of one method, such as two options, are no comparison of methods
         if field.names[first] == name != field.names[second]
         for outcome in by_data.values()
     )
@@ -110,6 +111,7 @@ def _seconds(name: str, fields: Sequence[Field]) -> str:
         cells = cells[(cells["method"].map(field.names) == name) & (cells["status"] == "ok")]
         per_rows = (1000 * cells["seconds"] / cells["n_train"]).dropna()
         if len(per_rows):
+            # a median per experiment first: one with thousands of cells would decide alone
             medians.append(float(per_rows.median()))
     if not medians:
         return ""

@@ -51,7 +51,9 @@ def slug(name: str) -> str:
 
 def packed(value: Any) -> str:
     """Return a value as JSON, gzipped, in base64, so that its text cannot end a script element."""
+    # a NaN ends the build here; in the page, JSON.parse would refuse all of the data
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # without the time of day, so that the same records give the same page
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
@@ -79,6 +81,7 @@ class Writer:
 
     def write(self, page: Page) -> None:
         """Render a page and write it. Raises `UndefinedError` if the template uses an unknown name."""
+        # relative: opened from a disk, a link that begins with / would leave the site
         root = "../" * page.path.count("/")
         template = self.environment.get_template(page.template)
         text = template.render(

@@ -60,6 +60,7 @@ def speed_sections(results: Path, site: Path) -> tuple[list[Section], list[str]]
     (site / PICTURES).mkdir(parents=True, exist_ok=True)
     sections: list[Section] = []
     left_out: list[str] = []
+    # called one by one below, so that a damaged record costs its own section only
     makers: list[Callable[[], Section | None]] = [
         *(partial(_times, path, site) for path in sorted((results / "speed").glob("*.json"))),
         *(

@@ -63,6 +63,7 @@ class Advice(NamedTuple):
 
 def advise(suite: Suite, outcomes: Outcomes, likelihood: str, rows: int, inputs: int) -> Advice:
     """Return the entrants of least average rank in the group of the suite that a table falls into."""
+    # a table beyond all sizes gets advice as one of the largest
     size = next((x for x in suite.sizes if rows < x.rows_below), suite.sizes[-1])
     group = group_of(suite, set(outcomes.runs["problem"]), likelihood, size)
     recommended = recommend(suite, outcomes, group)
@@ -165,6 +166,7 @@ def experiment_file(suite: Suite, advice: Advice, data: DataConfig) -> str:
         f'split = {{ kind = "k-fold", folds = {p.folds} }}',
         "",
         "[training]",
+        # said, as a new file would get guarded steps; the rates were found with full ones
         'steps = "full"',
         "m_steps = 1",
         *([] if full_batch else [f"batch_size = {p.batch_size}"]),

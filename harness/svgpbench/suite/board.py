@@ -112,9 +112,11 @@ class Board:
     def _silent(self) -> list[str]:
         """Return the problems on which no entrant gains."""
         gain = self.runs["constant_nlpd"] - self.runs["best_nlpd"]
+        # not NaN, which means skip: a fold on which every run failed silences its problem
         gain = gain.where(np.isfinite(self.runs["best_nlpd"]), -np.inf)
         keys = [self.runs["problem"], self.runs["fold"]]  # a failed run may have no constant
         means = gain.groupby(keys).mean().groupby("problem").mean()
+        # not `<`, which is False for NaN: a problem without any gain to average has no vote
         return [str(name) for name in means.index[~(means >= LEAST_GAIN)]]
 
     def losses(self) -> pd.DataFrame:
@@ -226,6 +228,7 @@ class Board:
         }
 
     def _relative_ms(self, ranks: pd.DataFrame) -> dict[str, float]:
+        # geometric means: the ratio of A to B is then one over that of B to A
         log_ms = self._table(np.log(self._voting["ms"]))
         reference = log_ms[ranks.mean().idxmin()] if self.entrants else 0.0
         means = np.exp(log_ms.sub(reference, axis="index").mean())
@@ -263,6 +266,7 @@ class Board:
         prices: dict[str, dict[str, float]] = {}
         for entrant, table in shares.items():  # [problem × pair]
             for problem in table.index:
+                # its own trials would flatter the default
                 others = table.drop(index=problem)
                 if len(others):
                     own = table.loc[problem]
@@ -300,6 +304,7 @@ class Board:
         of the problem's first fold, which those rows estimate as well.
         """
         first_fold = self.runs[self.runs["fold"] == 0].groupby("problem")
+        # one number in all runs of a fold, but missing where a run failed, which `max` skips
         constant, best = first_fold["constant_nlpd"].max(), first_fold["best_nlpd"].max()
         trials = self.trials[
             (self.trials["stage"] == 1) & self.trials["problem"].isin(self.problems)
@@ -323,12 +328,14 @@ def share_of_gain(
 ) -> pd.Series[float]:
     """Return shares of the possible gain, 0 for none, for a missing NLPD, or if no gain is possible."""
     possible = constant - best
+    # no upper limit: a new entrant may beat the best known, which it does not change
     share: pd.Series[float] = ((constant - nlpd) / possible).clip(lower=0.0)
     return share.where(possible > 0.0, 0.0).fillna(0.0)
 
 
 def best_column(shares: pd.DataFrame) -> tuple[float, float]:
     """Return the pair of rates (e, m) with the largest mean share over problems, [problem × pair]."""
+    # the first of equals: the columns are sorted, so it has the smaller rates
     best = int(np.argmax(shares.mean().to_numpy()))
     e_rate, m_rate = (float(shares.columns.get_level_values(level)[best]) for level in (0, 1))
     return e_rate, m_rate
@@ -339,6 +346,7 @@ def over_problems(values: pd.Series[float]) -> Estimate:
     x = values.dropna().to_numpy(dtype=np.float64)
     if not len(x):
         return Estimate(np.nan, np.nan, np.nan)
+    # a fixed seed: the same outcomes give the same interval
     resamples = np.random.default_rng(0).integers(len(x), size=(RESAMPLES, len(x)))
     low, high = np.quantile(x[resamples].mean(axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Estimate(float(x.mean()), float(low), float(high))
@@ -353,6 +361,7 @@ def fold_interval(differences: Floats) -> tuple[float, float]:
     k, mean = len(differences), float(np.mean(differences))
     if k == 1:
         return mean, mean
+    # of k folds, the test part over the training part is 1/(k − 1)
     error = np.std(differences, ddof=1) * np.sqrt(1.0 / k + 1.0 / (k - 1))
     width = float(t.ppf((1 + LEVEL) / 2, k - 1) * error)
     return mean - width, mean + width

@@ -110,6 +110,7 @@ def cell_of(
     if rates is None:
         training = training.model_copy(update={"optimiser": "l-bfgs", "batch_size": None})
     else:
+        # the same fall of the rates for all: at constant rates a run ends in its gradient's noise
         update = {
             "e_rate": rates.e,
             "m_rate": rates.m,

@@ -32,6 +32,7 @@ def draw_board(board: Board, out: Path) -> None:
             gains.plot([early, end], [y, y], color=SHADES[2], lw=1.2)
             gains.plot(early, y, "o", mec=COLOUR, mfc="white", ms=3.6, mew=0.8)
             gains.plot(end, y, "o", color=COLOUR, ms=3.6)
+            # the largest factor first: the bars of smaller ones are drawn over it
             for factor, shade in reversed(list(zip(FACTORS, SHADES, strict=True))):
                 fast.barh(y, 100 * row.within[factor], color=shade, height=0.62)
             fast.plot(100 * row.finished_90, y, "|", color="#444444", ms=7)

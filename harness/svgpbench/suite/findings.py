@@ -97,6 +97,7 @@ def _times(board: Board, question: Question) -> str:
     table = board.factors("seconds_90")[[question.first, question.second]]
     ratios = table[question.first] / table[question.second]  # NaN, 0 or infinite if one does not
     ratios = ratios[np.isfinite(ratios) & (ratios > 0.0)]
+    # logs, so that a factor of 2 and one of 1/2 cancel; by problem, as folds are no units
     log_ratios = ratios.map(np.log).groupby(level="problem").mean()
     if not len(log_ratios):
         return ""

@@ -128,6 +128,7 @@ def with_entrant(
     """Return the shipped outcomes on these problems, and folds that run, with those of a new entrant."""
     look = FolderLook(results, any_status=True)
     done = finished(suite, budgets, problems, [entrant], look)
+    # the shipped best: a new entrant changes no share but its own
     own = outcomes(suite, done, ms, best=shipped.runs)
     titles = [problem.title for problem in problems]
     runs = shipped.runs[

@@ -59,6 +59,7 @@ class Outcomes(NamedTuple):
         """Write both tables as compressed CSV with eight significant digits."""
         for name, table in self._asdict().items():
             text = table.to_csv(index=False, float_format="%.8g")
+            # xz, unlike gzip, stores no time: equal tables are equal files
             write_whole(folder / f"{name}.csv.xz", lzma.compress(text.encode()))
 
     def finished_by_all(self, suite: Suite) -> Outcomes:
@@ -214,6 +215,7 @@ def _measures(
         np.array([np.nan if x is None else x for x in record.trace[name]], dtype=np.float64)
         for name in ("iteration", "nlpd", "elbo")
     )
+    # the last evaluation within a tenth of the budget; a later one would credit more time
     early = int(np.searchsorted(iteration, TENTH * iteration[-1], side="right")) - 1
     rows = float(record.data["n_train"])
     gain = float(constant["nlpd"]) - best
@@ -223,6 +225,7 @@ def _measures(
         "elbo": elbo[-1],
         "nlpd_tenth": nlpd[max(early, 0)],
         "elbo_tenth": elbo[max(early, 0)],
+        # initial: a run of one evaluation has no difference
         "drop": float(np.max(-np.diff(elbo), initial=0.0)) / rows,
         **{
             name: reached(iteration * seconds_a_step, nlpd, target)
@@ -243,13 +246,16 @@ def reached(seconds: Floats, nlpd: Floats, target: float) -> float:
         nlpd: NLPD there [k].
         target: the NLPD to reach.
     """
+    # not `>`, which is False for NaN: a NaN is not at the target
     above = np.flatnonzero(~(nlpd <= target))
     if not len(above):
         return float(seconds[0])
     last = int(above[-1])
     if last == len(nlpd) - 1:
         return float(np.inf)
+    # nothing to interpolate from: the first evaluation that is at the target counts
     if not np.isfinite(nlpd[last]):
         return float(seconds[last + 1])
+    # evaluations are equally spaced in log time
     share = (nlpd[last] - target) / (nlpd[last] - nlpd[last + 1])
     return float(seconds[last] * (seconds[last + 1] / seconds[last]) ** share)

@@ -58,6 +58,7 @@ def stages(
         trials = tasks(stage, grid)
         yield stage, trials
         records = {x.rates: record for x in trials if x.rates and (record := look(x)) is not None}
+        # all trials of a round or none: with some missing, other pairs might be kept
         if len(records) < len(trials):
             return
         grid = best_rates(records, kept)
@@ -100,6 +101,7 @@ def run_protocol(
             for entrant in entrants
             if suite.takes_part(entrant, problem)
         ]
+        # it ends: a task that was tried counts as run, whatever its record (`FolderLook.try_all`)
         while missing := list(missing_tasks(suite, budgets, pairs, look)):
             if not execute(missing):
                 return False

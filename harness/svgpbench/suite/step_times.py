@@ -47,6 +47,7 @@ def timed_cell(
         update={
             "experiment": f"{suite.experiment}-step-times",
             "training": training,
+            # a seed for each round, or the record of the first would stand for all
             "seed": round_number,
         }
     )
@@ -80,6 +81,7 @@ def measured(
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
+        # in rounds: a slow phase of the machine does not fall on one entrant alone
         for round_number in range(ROUNDS):
             for entrant in entrants:
                 on = [problem for problem in problems if suite.takes_part(entrant, problem)]
@@ -102,6 +104,7 @@ def step_times(times: Iterable[tuple[str, str, float]]) -> pd.DataFrame:
     """
     frame = pd.DataFrame(times, columns=["problem", "entrant", "ms"])
     grouped = frame.groupby(["problem", "entrant"], sort=False)["ms"]
+    # the median: one round that another process disturbed does not count
     return grouped.agg(ms="median", least="min", most="max").reset_index()
 
 
@@ -140,6 +143,7 @@ def write_times(suite: Suite, times: pd.DataFrame, files: SuiteFiles) -> None:
 
 def two_digits(x: float) -> int:
     """Round to two significant digits: a budget is not known more exactly."""
+    # the unit is at least 1, as iterations are whole
     unit = 10.0 ** max(np.floor(np.log10(x)) - 1.0, 0.0)
     return max(1, int(round(x / unit) * unit))
 

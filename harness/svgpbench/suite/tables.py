@@ -156,6 +156,7 @@ def calibration_table(board: Board) -> Table:
     by_problem = runs.groupby(["entrant", "problem"])[
         ["coverage", "crps", "ece", "error_rate"]
     ].mean()
+    # over the best, as the size of a CRPS differs between problems
     best = by_problem[["crps"]].groupby("problem").min()
     by_problem["crps"] = (
         by_problem["crps"] / best.reindex(by_problem.index, level="problem")["crps"]

@@ -112,6 +112,7 @@ class Batches:
     def sample(self) -> Rows:
         """Draw the row numbers of one batch in random order; all rows if training is full batch."""
         n = len(self.data.y)
+        # without replacement in a batch, independent between batches: n/b times its sum is unbiased
         return self._row_draws.choice(n, self.size or n, replace=False)
 
     def batch(self, rows: Rows, inducing: Any) -> Batch:
@@ -126,6 +127,7 @@ class Batches:
         rows = np.stack([self.sample() for _ in range(count)])
         batches = self._training_batch(rows, self._noise(self._noise_draws, count))
         if self.method.sampled_points:
+            # fresh points for every step: the error of one set would push the whole phase one way
             sampled = np.stack([self._sampled(inducing) for _ in range(count)])
             batches = batches._replace(basis_points=self.ops.asarray(sampled))
         return batches
@@ -177,6 +179,7 @@ class Batches:
             yield len(points) / count, self.ops.asarray(points)
 
     def _chunks(self, count: int, inducing: Any) -> Iterator[Rows]:
+        # both bases of a method have covariances with the chunk, so their points add up
         points = sum(int(basis.shape[0]) for basis in leaves(inducing))
         size = max(1, min(EVALUATION_ROWS, EVALUATION_ENTRIES // max(points, 1)))
         for i in range(0, count, size):
@@ -198,6 +201,7 @@ class Batches:
 
     def _sampled(self, inducing: Any) -> npt.NDArray[np.int64]:
         count = self._basis_size(inducing)
+        # a basis that still grows may have fewer points than the sample
         return self._basis_draws.choice(
             count, min(self.method.sampled_points, count), replace=False
         )

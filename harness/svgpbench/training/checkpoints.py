@@ -49,15 +49,18 @@ class Checkpoint:
             with np.load(self.path, allow_pickle=False) as file:
                 head = json.loads(file["head"].tobytes())
                 arrays = [file[f"a{i}"] for i in range(head["arrays"])]
+        # a lost checkpoint costs time alone, so a damaged one is no failure of the cell
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             self.ignored_reason = "began anew: its checkpoint was damaged"
             return None
+        # other versions may round otherwise, and no record is half of the one and half of the other
         if head["key"] != self.key:
             self.ignored_reason = (
                 "began anew: its checkpoint was made by other software or elsewhere"
             )
             return None
         state: TrainState = _rebuilt(head["place"], like, arrays, ops)
+        # `like` has () there, so this inner state has come back as bare tuples without field names
         if state.best_trial:
             best_trial = head["place"]["tuple"][TrainState._fields.index("best_trial")]
             state = state._replace(best_trial=_rebuilt(best_trial, like, arrays, ops))
@@ -75,6 +78,7 @@ def _packed(ops: Ops, key: str, state: TrainState) -> bytes:
     def described(value: Any) -> Any:
         if isinstance(value, tuple):
             return {"tuple": [described(item) for item in value]}
+        # first, as np.float64 is a float of Python too and would come back as another type
         if isinstance(value, np.generic | np.ndarray):
             arrays.append(np.asarray(value))
             return {"host": len(arrays) - 1}
@@ -84,6 +88,7 @@ def _packed(ops: Ops, key: str, state: TrainState) -> bytes:
         return {"device": len(arrays) - 1}
 
     layout = described(state)
+    # Python's JSON keeps what matters: all bits of a float, NaN, and PCG64's integers of 128 bits
     head = json.dumps({"key": key, "place": layout, "arrays": len(arrays)})
     file = io.BytesIO()
     named = {f"a{i}": x for i, x in enumerate(arrays)}

@@ -48,11 +48,14 @@ def compile_passes(ops: Ops, model: Model, method: SGPR, learn: tuple[str, ...])
             theta = constrain(ops, replace_trainable(raw, learn, parts))
             return method.collapsed_bound(ops, model.conditional(theta), sums)
 
+        # the sums count as variables of their own here; `pull` adds what they owe to θ
         return ops.value_and_grad(bound)((trainable_part(raw, learn), total))
 
+    # ⟨T̄, T_b(θ)⟩ has the gradient T̄ᵀ∂T_b/∂θ, so no chunk needs more memory than its own W
     def pull(raw: Theta, batch: Batch, cotangent: Sums) -> Tree:
         def pairing(parts: Tree) -> Array:
             new_raw = replace_trainable(raw, learn, parts)
+            # inside what is differentiated: T_b depends on θ through L = chol K(Z, Z) too
             p = prior_at(ops, model, method, constrain(ops, new_raw))
             pairs = zip(leaves(cotangent), leaves(sums_at(new_raw, p, batch)), strict=True)
             return sum((ops.sum(g * t) for g, t in pairs), ops.zeros(()))

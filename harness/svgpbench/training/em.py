@@ -107,6 +107,7 @@ class Trainer:
         # a collapsed bound is not a sum over rows, so no sample estimates it
         rows = None if plan is None or method.collapsed else plan.train_rows
         self.batches = Batches(ops, model, method, data, settings.batch_size, seed, rows)
+        # as arrays: TensorFlow would compile again for every new value of a Python number
         self.one = session.number(1.0)
         self.m_rate = session.number(settings.m_rate)
         self.scale = session.number(self.batches.scale)
@@ -195,6 +196,7 @@ class Trainer:
     def adam_phase(self, state: TrainState) -> TrainState:
         """Take S steps of Adam, whose moments are kept between phases."""
         s = self.settings
+        # an M-step that rebuilds its sums from all n rows takes no minibatch, and has scale 1
         batch_per_step = s.batch_size is not None and not self.method.needs_all_data
         if batch_per_step:
             batch = self.batches.minibatches(s.m_steps, state.raw.inducing)
@@ -231,6 +233,7 @@ class Trainer:
 
         def bound(at: TrainState) -> float:
             if batch_per_step:
+                # the same batches before and after: the draw of rows is no part of the difference
                 value = self.guarded_steps.bound_batches(at.raw, at.prior, batch, at.q, scale)
                 return float(self.ops.to_numpy(value) / batch.y.shape[0])
             return self._bound(at, self._factor(at, batch), batch, scale)
@@ -347,6 +350,7 @@ class Trainer:
             kls.append((share, self._bound(state, self._factor(state, batch), batch, zero)))
         expected = 0.0
         for chunk in chunks:
+            # V does not depend on sampled points; the first part's −KL is taken off each term
             batch = chunk._replace(basis_points=parts[0][1])
             expected += self._bound(state, self._factor(state, batch), batch, scale) - kls[0][1]
         return expected + sum(share * negative_kl for share, negative_kl in kls)
@@ -366,6 +370,7 @@ class Trainer:
             tree_map(ops.to_numpy, self.steps.predict(state.raw, state.prior, state.q, chunk))
             for chunk in self.batches.test_chunks(state.raw.inducing)
         ]
+        # float32 predictions are scored in float64 too, so the scores of both dtypes round alike
         all_rows = tree_map(lambda *xs: np.concatenate(xs, axis=-1, dtype=np.float64), *predicted)
         return scores(self.model.likelihood.task, all_rows, d.y_test, d.y_scale)
 
@@ -378,6 +383,7 @@ class Trainer:
         columns, count = {}, self.steps.negative_beta
         halvings = [x for name, x in named_leaves(state.q) if name.endswith("halvings")]
         if halvings or self.guards_e_steps:
+            # methods that damp negative β count in their state; the guard's halvings come on top
             in_methods = sum(int(self.ops.to_numpy(x)) for x in halvings)
             columns["halvings"] = in_methods + state.halvings
         if self.settings.steps == "guarded" and self.has_m_steps:
@@ -451,16 +457,19 @@ class Trainer:
             checkpoint.save(self.ops, self.state)
             if self.has_ended:
                 raise _StoppedError
+            # neither the evaluation nor the checkpoint is a part of the next phase's time
             since = self.clock()
 
         def on_iteration(raw: Theta) -> None:
             nonlocal iterations
             iterations += 1
+            # iteration kS gives point k + 1; a replay passes the points that the run already has
             if iterations % s.m_steps == 0 and iterations // s.m_steps >= self.state.iteration:
                 point(raw)
 
         try:
             if not self.state.iteration:
+                # the first trace point is the start itself, so one phase less is ascended
                 point(start)
             total = (s.em_iterations - 1) * s.m_steps
             objective = self.collapsed_objective(self.state)
@@ -484,6 +493,7 @@ class Trainer:
             state = self.joint_phase(state)
         else:
             state, blocks = self.e_phase(state)
+        # JAX and CUDA return before they have computed: this would time the dispatch alone
         self.ops.sync((state.prior, state.q))  # in a joint step q waits for no M-step
         seconds = state.seconds + (self.clock() - since)
         state = state._replace(seconds=seconds, rng_states=self.batches.rng_states())
@@ -517,6 +527,7 @@ class Trainer:
 
     def is_plausible_bound(self, bound: float) -> bool:
         """Return True if a bound is finite and its absolute value is not too large for these data."""
+        # NaN and infinities compare false as well
         return bool(np.abs(bound) <= self.largest_bound)
 
     def trace_metrics(self, state: TrainState) -> TracePoint:
@@ -533,8 +544,10 @@ class Trainer:
     def _failure(self, state: TrainState, bound: float) -> tuple[End, str]:
         where = f"at {self.unit} {state.iteration}"
         guard = "" if self.settings.steps == "guarded" else ', or set steps = "guarded"'
+        # from cause to effect: a θ that is not finite makes K NaN, and K the bound
         if not self._finite(state.raw):
             return "diverged", f"θ is not finite {where}; lower m_rate{guard}"
+        # a factor of NaN is how every backend says that a matrix is not positive definite
         if any(np.any(np.isnan(self.ops.to_numpy(x))) for x in leaves(state.prior)):
             return "not_pd", f"K(Z, Z) is not positive definite {where}; {self._more_jitter(state)}"
         if self.method.first_order and not self._finite(state.q):

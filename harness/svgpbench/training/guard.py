@@ -34,6 +34,7 @@ from svgpbench.training.state import TrainState
 from svgpbench.training.steps import fold
 from svgpbench.tree import tree_map
 
+# four phases that go well undo one halving
 RECOVERY = 2.0**0.25
 """Factor by which the rate of M-steps rises after a phase that was not cut back."""
 
@@ -115,12 +116,14 @@ def compile_guarded_steps(
         If no rate is small enough, the state stays as it is.
         """
         before = method.bound(ops, f, data, state)
+        # b · n/b = n, the rows for which the bound of a batch stands
         rows = float(data.y.shape[-1]) * data.scale
         floor = before - (slack.relative * ops.abs(before) + slack.per_row * rows)
 
         def failed(bound: Array) -> Array:
             zero = 0.0 * bound  # NaN if the bound is not finite
             fell = ops.where(bound < floor, zero + 1.0, zero)  # never if the floor is NaN
+            # `Ops` has no test for finite numbers: NaN ≤ 0 is false, so NaN ends where a fall does
             return ops.where(fell <= 0.0, ops.zeros(()), ops.zeros(()) + 1.0) > 0.0
 
         def trial(rate: Array) -> tuple[tuple[Tree, Array], Array]:
@@ -130,6 +133,7 @@ def compile_guarded_steps(
 
         (stepped, bound), halvings = halve_while(ops, failed, trial, rate)
         has_failed = failed(bound)
+        # 40 halvings may fail too, such as at a bound that is NaN for this batch
         kept = tree_map(lambda new, old: ops.where(has_failed, old, new), stepped, state)
         return kept, count + halvings
 
@@ -155,6 +159,7 @@ def guarded_phase(
         rows: number n of data.
     """
     before = bound(start)
+    # n beside |bound|: a bound near 0 is a difference of sums over n rows, whose rounding stays
     floor = before - (slack.relative * abs(before) + slack.per_row * rows)
     factor, adam = start.m_factor, start.adam
     for halvings in range(MOST_HALVINGS):

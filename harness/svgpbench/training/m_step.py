@@ -93,4 +93,5 @@ class MStep:
         cov, Z = self.model.differentiable_covariance(ops, theta), theta.inducing
         data = data_term(self.model, theta, batch, scale)
         gradient = self.method.bound_gradient(ops, cov, Z, batch.X, tied.prior, data, tied.q)
+        # the adjoint is in constrained θ; this is the chain rule to the raw values
         return trainable_part(pull_constrain(ops, theta, Theta(*gradient)), self.learn)

@@ -65,6 +65,7 @@ class OnlineTrainer(Trainer):
         # the first basis points are from the batch that the first iteration draws
         first = Batches(ops, model, method, data, settings.batch_size, seed).sample()
         inducing = growth.start(data.X[first], theta.kernel.lengthscales)
+        # compiled phases hold their number of steps, and Algorithm 1 takes one of each per batch
         once = settings.model_copy(update={"e_steps": 1, "m_steps": 1})
         super().__init__(ops, model, method, data, theta._replace(inducing=inducing), once, seed)
         self.state = self.state._replace(online_rate=self.online.rates[0])
@@ -92,6 +93,7 @@ class OnlineTrainer(Trainer):
         bound = -np.inf if state.failed else self.elbo(state)
         bound = bound if self.is_plausible_bound(bound) else -np.inf
         best_trial, trial_bounds = state.best_trial, (*state.trial_bounds, bound)
+        # strictly better: of equal bounds, also of failed trials, the first rate stays
         if not state.trial_bounds or bound > max(state.trial_bounds):
             best_trial = state._replace(prior=(), trial_bounds=(), best_trial=())
         next_state = best_trial
@@ -117,6 +119,7 @@ class OnlineTrainer(Trainer):
         rows = self.batches.sample()
         if state.iteration > 1:  # the initial basis comes from the first batch
             state = self.grow_basis(state, self.data.X[rows])
+        # after the basis has grown: points of its quadratic form are drawn from all of it
         batch = self.batches.batch(rows, state.raw.inducing)
         f = self.steps.factor(state.raw, state.prior, batch)
         state = self.e_steps(state, f, batch, rate)
@@ -142,6 +145,7 @@ class OnlineTrainer(Trainer):
         if larger is theta.inducing:
             return state
         inducing = tree_map(self.ops.asarray, larger)
+        # the new blocks first: a method extends its state by the Cholesky factor of the larger K
         state = self.with_theta(state, state.raw._replace(inducing=inducing))
         parameters = trainable_part(state.raw, self.settings.learn)
         return state._replace(

@@ -39,4 +39,5 @@ def cool_down_factor(settings: TrainingConfig, iteration: int) -> float:
         return 1.0
     start = (1.0 - settings.cool_down) * settings.em_iterations
     progress = (iteration - start) / (settings.em_iterations - start)
+    # geometric, so the rate falls by the same factor in every iteration of the cool-down
     return float(COOLED ** max(progress, 0.0))

@@ -154,17 +154,20 @@ def compile_steps(
             parts, adam = adam_ascent(ops, adam, trainable_part(raw, learn), gradient, rate)
             return replace_trainable(raw, learn, parts), adam
 
+        # an adjoint reads the blocks and q at θ, so each step makes them anew for the next
         def by_adjoint(c: tuple[TiedState, AdamState], x: Tree) -> tuple[TiedState, AdamState]:
             tied, adam = c
             raw, adam = ascend(tied.raw, adam, m_step.by_adjoint(tied, batch_of(x), scale))
             return m_step.tied(raw, fixed, batch_of(x).X), adam
 
+        # autodiff computes blocks and q inside the objective: q is tied once, at the end
         def by_autodiff(c: tuple[Theta, AdamState], x: Tree) -> tuple[Theta, AdamState]:
             return ascend(*c, m_step.by_autodiff(c[0], fixed, batch_of(x), scale)[1])
 
         if method.has_adjoint:
             return fold(ops, by_adjoint, (TiedState(raw, p, state), adam), xs, m_steps)
         raw, adam = fold(ops, by_autodiff, (raw, adam), xs, m_steps)
+        # read only by methods that need all data, whose one batch has all rows
         last = batch_of(tree_map(lambda x: x[0, ...], xs)).X
         return m_step.tied(raw, fixed, last), adam
 

@@ -37,9 +37,11 @@ def scores(task: str, predicted: Predicted, y: Floats, y_scale: float) -> dict[s
     mae = float(np.mean(np.abs(guess - y)))
     metrics = {
         "nlpd": nlpd,
+        # the density of s·y is p(y)/s, so its −log has log s more
         "nlpd_original": nlpd + float(np.log(y_scale)),
         "rmse": rmse,
         "rmse_original": rmse * y_scale,
+        # of the test targets themselves: 1 is the error of their own mean, the best constant
         "nmse": _relative(rmse**2, float(np.var(y))),
         "mae": mae,
         "nmae": _relative(mae, float(np.mean(np.abs(y - np.mean(y))))),
@@ -115,7 +117,9 @@ def expected_calibration_error(p: Floats, y: Floats) -> float:
     classes = p if p.ndim == 2 else np.stack([1.0 - p, p])
     confidence, is_correct = np.max(classes, axis=0), np.argmax(classes, axis=0) == y
     # bins (0, 1/15], (1/15, 2/15], …; rounding may carry a probability past 1
+    # a NaN gets bin 0 and makes the result NaN by its weight; as an integer it is undefined
     bins = np.clip(np.nan_to_num(np.ceil(confidence * CALIBRATION_BINS)), 0, CALIBRATION_BINS)
+    # Σ (correct − confidence) over a bin is n_bin (accuracy − confidence): one pass for Eq. 3
     gaps = np.bincount(bins.astype(int), weights=is_correct - confidence)
     return float(np.sum(np.abs(gaps)) / len(y))
 

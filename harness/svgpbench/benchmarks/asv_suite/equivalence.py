@@ -54,6 +54,7 @@ def code_digest(method: str) -> str:
 def why_not_timed(figure: float, expected: float, dtype: str) -> str:
     """Return the reason not to time a case with this figure, or "" if it agrees with `expected`."""
     difference = abs(figure - expected) / abs(expected)
+    # a NaN is not <= the tolerance, and so is refused
     if difference <= TOLERANCES[dtype]:
         return ""
     return (

@@ -87,6 +87,7 @@ def make_arrays(plan: StabilityPlan, name: str, seed: int) -> Arrays:
         raise UserError(
             f"problem {name!r}: a survival map has one kernel of one lengthscale; set kernel.ard = false"
         )
+    # a run takes the first M of these inducing inputs, so that those of two sizes are nested
     ready, model, theta = start_of(name, problem, plan.most_inducing, plan.checked_rows, seed)
     y, likelihood = ready.y_train, model.likelihood
     n, b = len(y), problem.batch_size

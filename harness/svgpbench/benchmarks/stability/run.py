@@ -34,6 +34,7 @@ NOT_PD_WORDS = (
     "cholesky",
     "positive definite",
     "positive-definite",
+    # linear_operator's NotPSDError
     "notpsd",
     "not psd",
     "negative-definite",  # GPyTorch, about a precision
@@ -126,6 +127,7 @@ def run_cell(
         step=last.get("lived", last.get("died", last["step"])),
         message=" ".join(message.split())[:300],
         bounds=tuple(last.get("bounds", ())),
+        # JSON has neither NaN nor infinity
         smallest_variance=variance if variance is not None and math.isfinite(variance) else None,
         seconds=round(time.monotonic() - began, 1),
         n=last.get("n", 0),

@@ -45,6 +45,7 @@ def start_and_walk(
     script: Any, arrays: dict[str, Any], request: dict[str, Any], say: Say
 ) -> dict[str, Any]:
     """Say that the run begins, build the script's walker, and return the answer of `walk`."""
+    # before the model is built: if that kills the process, its record still has n
     say({"step": 0, "n": len(arrays["y"])})
     problem = arrays | {
         "n": len(arrays["y"]),
@@ -81,6 +82,7 @@ def walk(walker: Walker, steps: int, check_every: int, say: Say) -> dict[str, An
         return {**how, "bounds": bounds}
 
     try:
+        # at q = p the covariance is the prior's: only K(Z, Z) can have failed
         if not np.isfinite(start := walker.bound()):
             return end({"died": 0, "of": "start"})
         bounds.append(start)

@@ -53,6 +53,7 @@ def search(
     plan: LearningPlan, problem: str, contestant: Contestant, execute: Execute
 ) -> ContestantRuns:
     """Search the rates of a contestant: all modes at the first rates, then the fastest mode at the others."""
+    # an iteration takes as long at any rates: one pair shows which mode is the fastest
     first, *others = plan.problems[problem].grid
     modes = plan.backends if contestant.library == OURS else ("",)
 
@@ -78,6 +79,7 @@ def fastest(records: Sequence[TrainingRecord]) -> str:
 
 def best_rates(records: Iterable[TrainingRecord]) -> RatePair | None:
     """Return the rates with the highest ELBO at the end of a search, or None if no run finished."""
+    # by the bound on training rows: rates chosen by test NLPD would be fitted to what is judged
     ended = [(x.last.elbo, x.run.rates) for x in records if x.status == "ok" and x.last]
     return max(ended)[1] if ended else None
 

@@ -41,6 +41,7 @@ class SessionLearner:
 
     def __init__(self, p: dict[str, Any], title: str, mode: str) -> None:
         backend, _, compiled = mode.partition(":")
+        # no cores: `serve.py` has pinned this process to them already
         pin(backend, int(os.environ["OMP_NUM_THREADS"]), [])
         self.ops = ops = load_backend(backend, compiled)
         model, method = model_of(p), timed_method(title).build()

@@ -82,6 +82,7 @@ class LearningPlan(Strict):
 
         Rates, seconds and targets do not count.
         """
+        # rates and seconds are in each run's key, and targets are read off its curve: old runs stay
         ignored = ("e_rates", "m_rates", "search_s", "seconds", "targets")
         race = self.problems[problem].model_dump(
             mode="json", exclude=dict.fromkeys(ignored, True) | {"data": {"factors"}}
@@ -102,6 +103,7 @@ class LearningPlan(Strict):
         """Return the digests of the code of a contestant, with all backends of the plan if it is ours."""
         if contestant.library != OURS:
             return digests_of([(PEERS, contestant.library)])
+        # all of them, because the search decides which one trains
         backends = [(BACKENDS, name.partition(":")[0]) for name in self.backends]
         return digests_of([(METHODS, timed_method(contestant.method).name), *backends])
 
@@ -110,6 +112,7 @@ class LearningPlan(Strict):
         time, times = self.first_look_s, [0.0]
         while time < seconds:
             times.append(time)
+            # a constant factor: seconds to a target have the same relative error early and late
             time *= self.look_growth
         return [*times, seconds]
 

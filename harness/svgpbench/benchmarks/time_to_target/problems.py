@@ -53,6 +53,7 @@ class Judge:
         `predicted` has `mean` and `variance` [P, t] of q(f) and `noise_variance` [].
         """
         ops, likelihood = load_backend("numpy"), self.likelihood
+        # of `LIKELIHOODS` only the Gaussian has a parameter, the variance; other trees are empty
         parameters = tree_map(
             lambda _: np.float64(predicted["noise_variance"]), likelihood.initial_parameters()
         )
@@ -81,6 +82,7 @@ def prepare_race(plan: LearningPlan, name: str, seed: int) -> PreparedProblem:
     _check_supported(name, race)
     ready, model, theta = start_of(name, race, race.inducing, plan.checked_rows, seed)
     X, y, likelihood = np.asarray(ready.X_train), np.asarray(ready.y_train), model.likelihood
+    # not from `seed`: spread over seeds is that of training, not of the rows that are judged
     new = np.random.default_rng(0).permutation(len(ready.y_test))[: plan.test_rows]
     bases: Arrays = {}
     if race.two_bases is not None:  # random rows, of which the bases share none
@@ -137,6 +139,7 @@ def minibatches(n: int, size: int, rng: np.random.Generator) -> npt.NDArray[np.i
 
     Each epoch is a permutation of the data without the incomplete last minibatch.
     """
+    # a smaller last minibatch has another shape, for which frameworks trace and compile again
     count = n // size
     epochs = [rng.permutation(n)[: count * size].reshape(count, size) for _ in range(EPOCHS)]
     return np.concatenate(epochs).astype(np.int32)

@@ -45,6 +45,7 @@ def factors_of(entries: Mapping[str, Sequence[ContestantRuns]]) -> dict[str, lis
         for runs in by_seed.values():
             for target in targets_of(list(runs.values())):
                 ends = {title: record.reached(target) for title, record in runs.items()}
+                # never empty: every target is at or above the lowest NLPD of these runs
                 fastest = min(end.seconds for end in ends.values() if end is not None)
                 for title, end in ends.items():
                     factors[title].append(math.inf if end is None else end.seconds / fastest)

@@ -49,6 +49,7 @@ class TrainingRecord(BenchmarkRecord):
     def reached(self, target: float) -> Look | None:
         """Return the first evaluation after the start with an NLPD at or below `target`, or None."""
         for look in self.looks:
+            # not at the start: a target that the initial model meets says nothing about training
             if look.iterations and look.nlpd is not None and look.nlpd <= target:
                 return look
         return None

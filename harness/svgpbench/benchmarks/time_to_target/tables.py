@@ -118,6 +118,7 @@ def _saved(
         seed = record.run.seed
         if seed in ends:
             missed |= others[seed] == NEVER
+            # if the dual run misses, `iterations` is infinite and its ratio 0, the worst
             ratios.append(min(others[seed], ends[seed]) / iterations)
     middle = median(iterations_to(dual, target))
     if not ratios or middle == NEVER:

@@ -210,11 +210,13 @@ class _Start:
         self.problem = problem
         self.basis_points: Any = ()  # [r], those that a batch samples; empty if it uses all
         if count := method.sampled_points:
+            # drawn once: timed calls have equal arguments, and every sample costs the same
             points = len(method.sampled_basis(theta.inducing))
             self.basis_points = np.random.default_rng(0).permutation(points)[:count]
         rows = np.arange(n) if self.whole else problem.rows
         self.first = self._rows(problem.X, problem.y, rows)
         self.batch = tree_map(ops.asarray, self.first)
+        # a natural gradient's rate is of order one, far too long for an E-step by Adam
         self.e_rate = ops.asarray(problem.m_rate if method.first_order else problem.e_rate)
         self.m_rate = ops.asarray(problem.m_rate)
         self.scale = self.session.scale(self.batch)
@@ -243,12 +245,15 @@ class _Start:
             after = self._bound_after(tree_map(ops.asarray, batches[LATER]))
             return TimedCase(ops, compiled.em_step, arguments, after, parts=compiled.parts_of_em)
         f = session.steps.factor(raw, prior, batch)
+        # at q = p whitened and dual marginals are the prior's, whatever Z is. An M-step would have
+        # no gradient in Z or the lengthscales, and predictions no mean.
         q = session.steps.e_phase(raw, f, batch, q, *rates)
         if step == "m_step":
             stacked = self._stacked([self.first])
             arguments = (raw, prior, q, session.adam(), stacked, self.m_rate, self.scale)
             return TimedCase(ops, compiled.m_step, arguments, self._bound_after(batch))
         new = self._rows(self.problem.X_new, self.problem.y_new, np.arange(len(self.problem.y_new)))
+        # predictions use the whole basis: points are sampled for a quadratic form of the bound
         arguments = (raw, q, tree_map(ops.asarray, new._replace(basis_points=())))
         return TimedCase(
             ops,

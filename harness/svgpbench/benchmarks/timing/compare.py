@@ -25,6 +25,7 @@ from svgpbench.errors import refuse_unknown
 from svgpbench.plugins import check_backend
 from svgpbench.runs.core_locks import timing_cores
 
+# CPU counters tick every 10 ms: in a round of 0.4 s one tick is 0.025 cores
 ROUND_S = 0.4
 FEWEST_CALLS, MOST_CALLS = 3, 1000
 MAX_OTHER_CORES = 0.1
@@ -197,6 +198,7 @@ def time_step(
     complete, before = 0, None
     for turn in range(MORE_ROUNDS * repeats):
         on_progress(f"{what}: round {turn + 1}, {complete} of {repeats} undisturbed so far")
+        # anew in every round: a process that failed in the last one is left out
         timed = [(i, *pair) for i, pair in enumerate(cells) if not pair[1].untimed]
         for index, process, cell in timed:
             if process is not before:

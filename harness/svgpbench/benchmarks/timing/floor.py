@@ -76,6 +76,7 @@ def least_seconds(work: StepWork, rates: Rates) -> float:
         + work.solves / rates.solves
     )
     # arithmetic and memory overlap at best: the longer of both is the least time
+    # the higher bandwidth: a step whose arrays lie in cache must not be below its floor
     return max(arithmetic, work.least_bytes / max(rates.cached, rates.memory))
 
 
@@ -103,6 +104,7 @@ def spend(
     """
     # the floor is that of the machine, not of a library: the best rate of each kind, whoever reached it
     machine = best_of(list(rates.values()))
+    # bandwidths stay the machine's: slower copies of a backend count as rest
     backend = machine._replace(
         **{kind: getattr(rates[source], kind) for kind in ("products", "choleskys", "solves")}
     )

@@ -45,6 +45,7 @@ def memory_here(
     """Measure a step in this process, which must be new. `problem` is a file."""
     name, _, mode = backend.partition(":")
     pin(name, int(threads), [])
+    # after `pin`, which imports the framework
     imported = psutil.Process().memory_info().rss
     case = build_case(
         load_backend(name, mode, dtype, device), load_problem(Path(problem)), method, step
@@ -82,6 +83,7 @@ def step_memory(
             text=True,
             env=os.environ | worker_environment(device, threads),
         )
+    # the last line: a framework may have printed others before it
     return StepMemory(*json.loads(done.stdout.splitlines()[-1]))
 
 

@@ -61,6 +61,7 @@ class Meter:
         for core, times in enumerate(psutil.cpu_times(percpu=True)):
             if not self._cores or core in self._cores:
                 named = times._asdict()  # `guest` times are counted in `user` and `nice`
+                # steal: other guests of the host had the core, which slows a step too
                 counted = ("user", "nice", "system", "irq", "softirq", "steal")
                 busy += sum(named.get(kind, 0.0) for kind in counted)
         # helpers of the worker count as its own: XLA and BLAS may start processes

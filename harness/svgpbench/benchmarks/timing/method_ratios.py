@@ -81,6 +81,7 @@ def ratios_of(report: SpeedReport, record: str, first: str, second: str) -> list
             for name, (e, m) in SUMS.items()
         }
         ratios[AS_ONE] = spread([one / other for one, other in as_one])
+        # differences within a round: what slows all of it slows both methods, and cancels in part
         saved, extra = float(np.median(E_second - E)), float(np.median(M - M_second))
         rows.append(
             MethodRatios(
@@ -226,6 +227,7 @@ def draw_ratios(rows: Sequence[MethodRatios], first: str, second: str, path: Pat
                 panel.plot(sizes, medians, "o", color=colour, markersize=2.2)
             panel.axhline(1.0, color="0.6", linewidth=0.6, zorder=0)
             panel.set_xscale("log")
+            # logarithmic: twice as fast is as far from 1 as twice as slow
             panel.set_yscale("log")
             plain_powers(panel.yaxis)
             panel.set_xticks(np.unique(sizes), [f"{M}" for M in np.unique(sizes)])

@@ -68,6 +68,7 @@ class Shape(NamedTuple):
     @property
     def pool(self) -> int:
         """Number of rows that are made; batches and inducing inputs are drawn from them."""
+        # n itself only scales a batch's sum; all 60,000 rows of 784 inputs would take 376 MB
         return min(self.n, max(self.b, 12_000))
 
 
@@ -146,6 +147,7 @@ class TimedProblem(NamedTuple):
         if basis != "decoupled":
             return theta
         gamma, beta = self.two_bases if len(self.two_bases) else (len(self.Z), len(self.Z))
+        # no shared points: with one, K_γ − K_γβ K_β⁻¹ K_βγ of the orthogonal basis is singular
         return theta._replace(inducing=Decoupled(self.X_new[:gamma], self.Z[:beta]))
 
 
@@ -195,6 +197,7 @@ def make_problem(name: str) -> TimedProblem:
 
 def problem_of(s: Shape) -> TimedProblem:
     """Make the problem of a shape."""
+    # the order of the draws below is part of a problem: another order has other numbers
     rng = np.random.default_rng([2021, s.n, s.D, s.M, s.b])
     X = rng.standard_normal((s.pool + s.t, s.D))
     direction = rng.standard_normal(s.D) / np.sqrt(s.D)
@@ -223,6 +226,7 @@ def problem_of(s: Shape) -> TimedProblem:
         y_new=y[new],
         Z=Z,
         variance=np.array(1.3),
+        # Σ 1/ℓ², and with it a typical r² of two rows, is no larger at D = 784 than at D = 20
         lengthscales=np.geomspace(2.0, 6.0, s.D) * max(1.0, np.sqrt(s.D / 20)),
         noise_variance=np.array(0.2),
         jitter=np.array(JITTER),
@@ -251,6 +255,7 @@ def fingerprint(problem: TimedProblem) -> str:
             continue
         text = name if array.dtype.kind == "U" else f"{name} {array.shape}"
         digest.update(text.encode())
+        # + 0.0 makes 0.0 of −0.0, an equal number with other bytes
         rounded = array if array.dtype.kind == "U" else np.round(array.astype(np.float64), 6) + 0.0
         digest.update(str(array).encode() if array.dtype.kind == "U" else rounded.tobytes())
     return digest.hexdigest()[:16]

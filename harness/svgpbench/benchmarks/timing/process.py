@@ -131,6 +131,7 @@ class TimedProcess:
         try:
             answer: dict[str, Any] = json.loads(self._process.line(max(limit_s, 0.0)))
         except TimeoutError:
+            # an answer that came later would be taken for that of the next request
             self._process.kill()
             raise ProcessSilent(f"no answer within {limit_s:g} s") from None
         except Died as death:

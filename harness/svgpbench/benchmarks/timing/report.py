@@ -80,6 +80,7 @@ class TimedCell:
 
         A round that is shorter than the clock's resolution has no ratio.
         """
+        # not strict: a process that failed later has fewer rounds, which are the first ones
         rounds = zip(self.rounds, other.rounds, strict=False)
         pairs = [(a.median_s, b.median_s) for a, b in rounds if a.clean and b.clean]
         return spread([b / a for a, b in pairs if a > 0.0 < b])
@@ -103,9 +104,12 @@ def _mark(members: Sequence[TimedCell], figures: Sequence[float]) -> None:
     if not members:
         return
     tolerance = M_TOLERANCE if members[0].step in FAMILY_STEPS else TOLERANCE
+    # no library is the reference: of three, the odd one is refused; of two far apart, both are
     middle = statistics.median(figures)
     for cell, figure in zip(members, figures, strict=True):
+        # 1e-300: figures of 0 agree, where 0/0 would be NaN and refused
         difference = abs(figure - middle) / max(abs(middle), 1e-300)
+        # a difference from itself would be shown as an agreement of 0
         if len(members) > 1:
             cell.difference = max(difference, cell.difference or 0.0)
         if not difference <= tolerance:  # NaN too

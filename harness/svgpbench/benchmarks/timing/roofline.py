@@ -103,6 +103,7 @@ def _draw_panel(
     marks: dict[str, str],
 ) -> None:
     intensities = [x for _, (x, _) in timed]
+    # the limits below include the ridges, top / bandwidth, left of which memory bounds a step
     top = machine.products
     low = min(*intensities, top / max(machine.cached, machine.memory)) / 3
     x = np.geomspace(low, max(*intensities, top / machine.memory) * 3, 200)

@@ -22,6 +22,7 @@ class Round(NamedTuple):
     @property
     def median_s(self) -> float:
         """Median seconds of the calls."""
+        # not a mean: one call of 3 ms whose core was taken can last 250 ms
         return statistics.median(self.seconds)
 
     @property

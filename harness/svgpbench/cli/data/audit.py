@@ -183,6 +183,7 @@ def _declared_entry(name: str, options: TableOptions) -> DatasetEntry:
 def _check_registered(name: str, options: TableOptions) -> None:
     """Raise `UserError` if an option of table files is given for a registered name or a folder."""
     names = ("--target", "--task", "--array", "--no-header", "--features", "--groups")
+    # in the order of the fields of `TableOptions`
     for option, value in zip(names, options, strict=True):
         if value and Path(name).is_dir():
             raise UserError(f"{name} is a folder; name a file in it, such as a .csv")

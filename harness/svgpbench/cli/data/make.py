@@ -64,6 +64,7 @@ def _checked_path(name: str, walk: Walk, out: Path | None) -> Path:
             f"data set {name!r} is not one that is made (these are: {', '.join(names)})"
         )
     if out is None:
+        # a file in the cache is loaded by the name of the set, so it is the declared walk only
         if walk != Walk():
             raise UserError(
                 f"other rows, seed, policy or frames than those of {name!r}: "

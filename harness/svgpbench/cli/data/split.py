@@ -90,6 +90,7 @@ def split_command(
         n, numbers, published = _rows(data)
         counts = {SplitKind.random: 1, SplitKind.fixed: published}
         if kind == SplitKind.column and numbers is not None:
+            # every group is a fold, whatever --folds says
             counts[kind] = int(numbers.max()) + 1
         # not validated here: `split_rows` reports invalid numbers
         config = SplitConfig.model_construct(

@@ -88,6 +88,7 @@ class Against(FigureKind):
         finish(panel)
         if self.depth is not None and means:
             best = min(means, key=lambda mean: loss(mean, metric.better))
+            # a metric with a target, such as coverage, is missed on both sides
             below, above = BESIDE_THE_BEST.get(metric.better, (1.0, 1.0))
             panel.set_ylim(best - below * self.depth, best + above * self.depth)
         if self.scale == "log":
@@ -105,6 +106,7 @@ class Against(FigureKind):
             key
             for cell in settings
             for key, value in cell.items()
+            # True is an int to Python, but no position on an axis
             if isinstance(value, (int, float)) and not isinstance(value, bool)
         }
         if self.x not in numeric:

@@ -42,6 +42,7 @@ class Contours(ComputedFigure):
             on_top = rows[self.curve].notna()
             self._draw_surface(axis, rows[~on_top])
             if self.diagonal:
+                # by two points: on logarithmic axes Matplotlib refuses a slope
                 axis.axline((1.0, 1.0), (2.0, 2.0), color="0.3", linewidth=0.8, linestyle=":")
             for name, style in styles.items():
                 points = rows[rows[self.curve] == name]

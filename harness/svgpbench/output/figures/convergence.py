@@ -65,6 +65,7 @@ class Convergence(FigureKind):
                 bests = [float(line.mean.max()) for line in lines if len(line.mean)]
                 if depth is not None and bests:
                     shown = max(bests) - depth, max(bests) + 0.06 * depth
+                # under a declared depth the caption says what is below the axis
                 arrows = depth is None
                 _draw_panel(panel, lines, plot_data.styles, metric, without, shown, arrows=arrows)
                 if self.scale == "log":
@@ -108,6 +109,7 @@ def failed_at_once(finals: pd.DataFrame, traces: pd.DataFrame) -> list[str]:
     """Return the methods with a replicate that failed before its first trace point."""
     keys = ["split_seed", "fold", "seed"]
     traced = traces.groupby("method")[keys].apply(lambda cells: len(cells.drop_duplicates()))
+    # a cell that failed at once has a row in `finals` and none in `traces`
     ran = finals.groupby("method").size()
     return [str(method) for method, n in ran.items() if int(traced.get(method, 0)) < int(n)]
 

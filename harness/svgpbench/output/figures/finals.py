@@ -57,6 +57,7 @@ class Finals(FigureKind):
             panel.errorbar(x, mean, error, color=style.colour, fmt=marker, markersize=4, capsize=2)
         panel.set_xlim(-0.7, len(styles) - 0.3)
         panel.set_xticks([])
+        # a metric with a target instead of a direction, such as coverage
         if isinstance(metric.better, float):
             panel.axhline(metric.better, color="0.4", linewidth=0.6, linestyle=":")
         finish(panel)

@@ -86,6 +86,7 @@ class Pareto(FigureKind):
                 raise plot_data.none_of(COSTS[cost])
             power = 0  # of 1000, in which the axis counts
             if cost == "flops":
+                # of the median: one costly method must not leave the others with leading zeros
                 power = max(0, math.floor(math.log10(float(np.median(costs))) / 3))
                 power = min(power, len(PREFIXES) - 1)
             marked = [replace(point, cost=point.cost / 1000.0**power) for point in marked]
@@ -164,7 +165,9 @@ class Pareto(FigureKind):
             return 0.0, 1.0
         best = min(best_points, key=lambda p: loss(p.mean, metric.better)).mean
         means = [p.mean for p in best_points]
+        # `best` besides, since `max` and `min` of a single number would want a sequence
         spread = max(*means, best) - min(*means, best)
+        # one method on one split has neither spread nor error, and the axis needs a height
         reach = max(spread, *(float(np.nan_to_num(p.error)) for p in best_points), 1e-9 * abs(best))
         depth = self.depth or FAR * reach
         near = [p for p in shown if p in best_points or abs(p.mean - best) <= depth]
@@ -209,4 +212,5 @@ def _draw_front(panel: Axes, shown: Sequence[Point], metric: Metric) -> None:
     if x:
         x.append(max(p.cost for p in shown))
         y.append(y[-1])
+        # post: a budget between two methods buys the score of the cheaper one
         panel.step(x, y, where="post", color="0.6", linewidth=0.9, zorder=2)

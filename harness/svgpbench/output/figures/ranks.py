@@ -37,6 +37,7 @@ class CriticalDifference(FigureKind):
                 rank.mean, row, xerr=ends, color=colour, fmt="o", markersize=4, capsize=2
             )
         panel.set_yticks(range(len(best_first)), [plain(rank.method) for rank in best_first])
+        # from high to low, which puts row 0, the best, on top
         panel.set_ylim(len(best_first) - 0.5, -0.5)
         panel.set_xlim(0.8, len(best_first) + 0.2)
         panel.set_xlabel(f"average rank in {METRICS[self.metric].label}")

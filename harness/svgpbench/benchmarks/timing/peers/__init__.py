@@ -137,6 +137,7 @@ def check_python(peer: Peer, python: str, origin: str) -> Path:
 
 
 def _has(module: str, python: str, origin: str) -> bool:
+    # found, not imported: the import of a framework takes seconds
     question = f"import importlib.util as u; print(u.find_spec({module!r}) is not None)"
     answer = _ask(question, python, origin)
     if answer not in ("True", "False"):
@@ -159,6 +160,7 @@ def _ask(question: str, python: str, origin: str) -> str:
         raise UserError(f"{origin} {python}: no such program; give the path of a python")
     try:
         return subprocess.run(
+            # -I: no PYTHONPATH and no file of the current folder may answer for its packages
             [path, "-I", "-c", question],
             capture_output=True,
             text=True,

@@ -57,4 +57,5 @@ def _distribution(requirement: str) -> str:
 
 
 def _normal(name: str) -> str:
+    # PEP 503: names that differ in case or in -, _ and . are one distribution
     return re.sub(r"[-_.]+", "-", name).lower()

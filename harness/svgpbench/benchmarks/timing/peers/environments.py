@@ -77,6 +77,7 @@ def make_environment(
     folder = _folder(name, requirements, contents, constraints, base)
     lock = _locked(name, folder, tell)
     try:
+        # under the lock: another process may have made it while this one waited
         if python := find_environment(name, requirements, contents, constraints, base):
             return python
         shutil.rmtree(folder, ignore_errors=True)  # left by a process that was killed
@@ -88,7 +89,9 @@ def make_environment(
             if constraints is not None:
                 options += ("--constraint", str(constraints))
             _run(name, (str(_python(folder)), *install, *options), tell)
+            # last of all: a folder without this file is made again, however far its process came
             (folder / COMPLETE).touch()
+        # Ctrl-C too: nothing half made stays in the cache
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -98,6 +101,7 @@ def make_environment(
 
 
 def _locked(name: str, folder: Path, tell: Tell) -> FileLock:
+    # beside the folder: inside, it would be deleted with it while others wait for it
     lock = FileLock(f"{folder}.lock")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -116,6 +120,7 @@ def _locked(name: str, folder: Path, tell: Tell) -> FileLock:
 def _folder(
     name: str, requirements: Sequence[str], contents: str, constraints: Path | None, base: str
 ) -> Path:
+    # this Python may be upgraded under the same path; another is known by its path alone
     version = sys.version if base == sys.executable else ""
     made_of = "\n".join([version, base, contents, *requirements])
     if constraints is not None:
@@ -129,6 +134,7 @@ def _python(folder: Path) -> Path:
 
 
 def _run(name: str, command: Sequence[str], tell: Tell) -> None:
+    # PYTHONPATH would put this environment's packages before the peer's own
     inherited = {k: v for k, v in os.environ.items() if k not in NOT_INHERITED}
     error = last = ""
     with subprocess.Popen(

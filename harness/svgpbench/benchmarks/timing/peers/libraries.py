@@ -26,6 +26,7 @@ GPFLOW = Peer(
     methods={"natgrad": "q-svgp", "natgrad retraced": "q-svgp"},
     variable="SVGPBENCH_GPFLOW_PYTHON",
     constraints=CONSTRAINTS / "gpflow.txt",
+    # NumPy 1.26.4 has wheels for Python 3.12 and earlier
     pythons=("3.12", "3.11"),
 )
 

@@ -33,6 +33,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+# as in `timing/timing.py`, whose package imports more than NumPy
 WARM_CALLS, WARM_S = 3, 0.3
 
 Rows = tuple[Any, Any]  # X [b, D], y [b]
@@ -175,8 +176,10 @@ def prepare(step: Step) -> dict[str, Any]:
         step.reset()
         try:
             first_s, result = timed(call)
+            # before the warm calls, which go on from this result: the figure is that of one step
             figure = step.figure(result)
             modes[mode] = warm_up(call)
+        # a refusal of the step, not the failure of one mode
         except NotImplementedError:
             raise
         except Exception as error:  # a mode that cannot be compiled is a result too
@@ -231,6 +234,7 @@ class Training:
         else:
             self.prepared = prepare(self.learner)
         self.call = modes[self.prepared["mode"]]
+        # the calls above have moved the model, and training starts from the plan's start
         self.learner.reset()
 
     def feed(self) -> None:
@@ -246,6 +250,7 @@ class Training:
         """Train until `until_s` seconds or `iterations` in all, and return the totals of both."""
         began, before = time.perf_counter(), self.seconds
         while self.seconds < until_s and self.iterations < iterations:
+            # on the clock: moving rows to a library's arrays is part of training with it
             self.feed()
             self.call()
             self.iterations += 1
