@@ -140,6 +140,7 @@ class SmallProblem:
     def noise(self, model: Model, rows: npt.NDArray[np.int64]) -> Floats:
         """Return noise [S, P] of a likelihood that samples, or [k, S, P] for stacked batches [k, b]."""
         shape = (*rows.shape[:-1], model.likelihood.samples, model.latents)
+        # seeded by the rows: every process draws the same noise for the same batch
         return np.random.default_rng(int(rows.sum())).standard_normal(shape)
 
     def random_inputs(
@@ -311,4 +312,5 @@ def _added() -> Iterator[MatrixCase]:
 
 def _first_variants() -> list[str]:
     """Return the title of the first variant of each method."""
+    # filled from the back, so that the first title of a method is the one that stays
     return list({name: title for title, (name, _) in reversed(VARIANTS.items())}.values())[::-1]

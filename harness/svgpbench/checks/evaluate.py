@@ -22,6 +22,7 @@ from svgpbench.training.steps import compile_steps
 from svgpbench.tree import named_leaves, tree_map
 
 Arrays = dict[str, npt.NDArray[Any]]
+# at rate 1 a dual step forgets the λ of its state, and would hide a fault there
 RATE, ADAM_RATE, STEPS = 0.6, 0.02, 50
 REFERENCE = "numpy"
 GROUPS = ("values", "gradients", "e_step", "e_trajectory", "m_trajectory")

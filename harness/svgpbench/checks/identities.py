@@ -98,6 +98,7 @@ def identities(ops: Ops, likelihoods: Names) -> Iterator[IdentityResult | NotSho
         try:
             worst = check(ops, likelihoods)
         except Exception as error:  # of a backend or method: other identities continue
+            # a backend that declares autodiff and raises this has failed
             without = isinstance(error, NoAutodiffError) and not type(ops).capabilities.autodiff
             if without:
                 yield NotShown(number, SKIPPED, WITHOUT_AUTODIFF)

@@ -36,6 +36,7 @@ def coupled_inside_decoupled(ops: Ops, likelihoods: Names) -> float:
         K = ops.to_numpy(b.prior.Kuu)
         B = np.linalg.inv(S) - np.linalg.inv(K)
         if np.linalg.eigvalsh(B).min() <= 0.0:  # DECOUPLED has no such B
+            # β ≥ 0 keeps S ⪯ K: there is such a B unless the method is wrong
             if b.model.likelihood.log_concave:
                 return float("inf")
             continue
@@ -68,6 +69,7 @@ def functions_without_width_are_points(ops: Ops, likelihoods: Names) -> float:
     worst = max(worst, worst_of(points.objective(states[0], points.raw)[1], [*slope, in_centres]))
     cov = model.covariance(ops, constrain(ops, points.raw))
     wide = tree_map(ops.asarray, Features(problem.Z, np.abs(problem.Z)))
+    # `cross`, not `square`: neither side has jitter
     variances = [ops.diagonal(cov.cross(wide, wide)), cov.diagonal(wide)]
     return max(worst, difference(*(ops.to_numpy(x) for x in variances)))
 

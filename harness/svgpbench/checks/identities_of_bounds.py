@@ -42,6 +42,7 @@ def bounds_hold_at_every_size(ops: Ops, likelihoods: Names) -> float:
         ):
             new_theta = theta._replace(kernel=kernel)
             b.move(tree_map(ops.asarray, unconstrain(new_theta)))
+            # the start at the old θ is λ = 0, or whitened (0, I): q = p at any θ
             state = b.e_step(b.start, b.full, 1.0)
             best = sgpr_bound(new_theta, "matern52", b.problem.X, b.y, 1e-6)
             worst = max(worst, difference(ops.to_numpy(b.bound(state, b.full)), best))
@@ -55,6 +56,7 @@ def sites_of_data_stay_exact(ops: Ops, likelihoods: Names) -> float:
         b = bench(ops, method, "gaussian")
         state = b.e_step(b.start, b.full, 1.0)
         theta = b.problem.theta(b.model, "data")
+        # exact where σ² moves only because sites are re-expressed as (y/σ², 1/σ²) at the new σ²
         for kernel, noise in ((0.4, 1.0), (1.3, 1.0), (2.0, 1.0), (1.0, 0.2), (0.7, 3.0)):
             new_theta = scaled_theta(theta, kernel, noise)
             value, _ = b.objective(state, tree_map(ops.asarray, unconstrain(new_theta)))
@@ -67,6 +69,7 @@ def objectives_meet(ops: Ops, likelihoods: Names) -> float:
     """9: tyings meet at θ_t, in slope too at the best q; `untied`, Gaussian, is SGPR at every θ."""
     worst = 0.0
     tyings = [m for m in USUAL if m.startswith("t-svgp")]
+    # slopes meet only where ∂ELBO/∂q = 0: a Gaussian is there after one step, others are not
     for likelihood, steps in (("gaussian", 1), ("bernoulli-logit", 60)):
         values, slopes = [], []
         for method in tyings:

@@ -86,6 +86,7 @@ def minibatches_average(ops: Ops, likelihoods: Names) -> float:
     for likelihood in likelihoods:
         b = bench(ops, "t-svgp tied-projected", likelihood)
         state = b.minibatch_run(3)
+        # disjoint and equal parts: their mean is the full batch exactly, not only in expectation
         parts = np.random.default_rng(0).permutation(b.n).reshape(3, -1)
         # if the likelihood samples, the parts use the noise of the full batch
         batches = [b.batch(rows)._replace(noise=b.full.noise) for rows in parts]

@@ -112,6 +112,7 @@ def compare(
             worst, array, pair = max(differences)
             tolerance = bound(group, case.dtype, condition_of(case))
             entries.append(MatrixEntry(case.name, group, worst, array, pair, tolerance))
+    # `computed`: the loop leaves `numbers` without the backends that skip its last group
     if dense is not None and "numpy" in computed:
         differences = [
             (difference(computed["numpy"][k], x), k, ("numpy", "dense")) for k, x in dense.items()
@@ -126,6 +127,7 @@ def _smallest_unit(group: str, numbers: dict[str, Arrays]) -> float:
     if group != "gradients":
         return 0.0
     objectives = [np.abs(arrays["gradients/objective"]) for arrays in numbers.values()]
+    # 0 for an objective that is not finite: an infinite unit would hide every finite difference
     return SMALLEST_SLOPE * float(np.nan_to_num(np.max(objectives), posinf=0.0))
 
 

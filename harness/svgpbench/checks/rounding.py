@@ -83,4 +83,5 @@ def _spread(runs: list[list[float]]) -> npt.NDArray[np.float64]:
     """Return the largest relative difference between runs up to each iteration."""
     table = np.array(runs)  # [runs, iterations]
     gap = (table.max(axis=0) - table.min(axis=0)) / np.abs(table).max(axis=0)
+    # chaotic runs cross by chance: a gap that has opened counts from there on
     return np.maximum.accumulate(gap)

@@ -146,6 +146,7 @@ def run_checks(
     failures: list[str] = []
     ended_badly: set[str] = set()
     shared: dict[str, str] = {}  # variables with which processes share compiled programs
+    # threads: each only waits for the process that it starts
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(len(usable_cores())) as pool:
         folder = Path(name)
         if full:
@@ -156,6 +157,7 @@ def run_checks(
                 try:
                     run_share(Share(b.name, b.mode, device), folder / "nothing.npz", {})
                 except RuntimeError as error:
+                    # the last line of a traceback is `svgpbench.errors.UserError: message`
                     raise UserError(str(error).rpartition("UserError: ")[2]) from None
         futures = {
             pool.submit(run_share, share, folder / f"{i}.npz", shared): share
@@ -192,6 +194,7 @@ def run_share(share: Share, out: Path, variables: Mapping[str, str] | None = Non
     Raises `RuntimeError` with the last line of its error output if it fails.
     """
     completed = subprocess.run(
+        # -P: a numpy.py in the user's folder must not shadow a module
         [sys.executable, "-P", "-m", "svgpbench.checks.worker", str(out)],
         input=json.dumps(asdict(share)),
         text=True,
@@ -202,7 +205,9 @@ def run_share(share: Share, out: Path, variables: Mapping[str, str] | None = Non
     if completed.returncode:
         lines = [line for line in completed.stderr.splitlines() if line.strip()] or ["no output"]
         raise RuntimeError(f"exit {completed.returncode}: {lines[-1]}")
+    # reasons and messages are arrays of fixed-width text, which need no pickle
     with np.load(out, allow_pickle=False) as stored:
+        # reads every array now: the file is closed here, and its folder removed later
         return dict(stored)
 
 
@@ -221,6 +226,7 @@ def _report(
         numbers = {backend: arrays_of(index, x) for backend, x in arrays.items()}
         numbers = {backend: x for backend, x in numbers.items() if x and FAILED not in x}
         if REFERENCE in numbers:
+            # each float32 case has a float64 twin, and the reference computes both in float64
             double = case.dtype == "float64"
             dense = dense_arrays(case, problem, numbers[REFERENCE]) if double else None
             entries += compare(case, numbers, dense)

@@ -110,6 +110,7 @@ def _refused_dtype(backend: str, dtype: str) -> str:
 
 def main() -> None:
     """Run `python -m svgpbench.checks.worker OUT.npz` with the task on standard input."""
+    # a check that is killed must not leave its processes computing
     end_with(os.getppid())
     task = json.load(sys.stdin)
     pin(task["backend"], 1, [])

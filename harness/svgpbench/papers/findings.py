@@ -94,6 +94,7 @@ def _field_text(judgement: Judgement, effects: list[Effect], field: str, form: s
     units = [x for x in effects if x.outcome == Outcome.unit and x.value is not None]
     if field in NUMBERS:
         number_of, summary = NUMBERS[field]
+        # sets that are units stand beside their common effect: only the latter has an interval
         deciding = [effect for effect in effects if effect not in units] or effects
         values = [number for effect in deciding if (number := number_of(effect)) is not None]
         return format(summary(values), form or ".3g") if values else NOTHING

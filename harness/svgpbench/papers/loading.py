@@ -79,6 +79,7 @@ def paper_folders() -> dict[str, Traversable]:
             ) from None
         for folder in sorted(inside, key=lambda item: item.name):
             if (folder / "paper.toml").is_file():
+                # a package cannot replace a paper of ours by one of the same name
                 folders.setdefault(folder.name, folder)
     return folders
 
@@ -128,6 +129,7 @@ def _parsed(folder: Traversable, file: str, form: type[F]) -> F:
     origin = f"{folder.name}/{file}"
     declared = parse_toml(origin, _read(folder, file))
     try:
+        # through JSON: on Python objects, strict refuses lists for tuples and text for enums
         return form.model_validate_json(json.dumps(declared, default=str), strict=True)
     except ValidationError as error:
         raise UserError(f"{origin}: {one_line(error, form, declared)}") from None

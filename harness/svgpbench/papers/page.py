@@ -94,6 +94,7 @@ def write_page(
         _section(selection, artefact, outputs[artefact.id], judged, results, pictures)
         for artefact in selection.artefacts
     ]
+    # the page comes last: it never shows a picture that is not there
     page = page_folder / PAGE
     write_whole(page, "\n\n".join([*sections, ""]).encode())
     return [page, *pictures.values()]
@@ -149,6 +150,7 @@ def keep_picture(png: Path, path: Path) -> None:
         text = PngInfo()
         for key, value in image.info.items():
             if isinstance(key, str) and isinstance(value, str):
+                # iTXt is UTF-8: tEXt is Latin-1, which has no Greek letters for a caption
                 text.add_itxt(key, value)
         few = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
         content = io.BytesIO()

@@ -95,12 +95,14 @@ def precompute(
                 pool,
             )
         finally:
+            # after an error nobody reads what has not begun
             pool.shutdown(cancel_futures=True)
 
 
 def _begin() -> None:
     """Initialise a worker: one BLAS thread, ended with its parent, and by Ctrl-C without a traceback."""
     end_with(os.getppid())
+    # before it is unblocked: a Ctrl-C that came meanwhile is delivered at the next line
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threadpool_limits(1)

@@ -246,6 +246,7 @@ def _steps(cells: pd.DataFrame, frame: pd.DataFrame, field: Sequence[str]) -> Ou
     times = convergence_times(same_data, tuple(field), TOLERANCE, RULES)[label].dropna()
     least, most = times.min(), times.max()
     note = f"T at {100 * TOLERANCE:g} %, {least:g} to {most:g}"
+    # `lower`: nothing lies between a finite T and an infinite one
     middle = float(np.quantile(times, 0.5, method="lower"))
     if math.isinf(middle):
         unreached = int(np.isinf(times).sum())

@@ -420,4 +420,5 @@ def _write_texts(stem: Path, as_markdown: str, as_latex: str, as_csv: str) -> tu
 
 
 def _paths(stem: Path, *suffixes: str) -> tuple[Path, ...]:
+    # not with_suffix, which cuts a name at its last dot
     return tuple(stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes)

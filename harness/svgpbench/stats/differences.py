@@ -51,6 +51,8 @@ class Sample(NamedTuple):
 
         Source: Nadeau and Bengio 2003, the corrected resampled t.
         """
+        # splits overlap in training and are correlated, by about ρ = n_test/n:
+        # their mean of J has the variance (1/J + ρ/(1 − ρ))s², and ρ/(1 − ρ) = n_test/n_train
         return np.asarray(self.values.std(axis=0, ddof=1) * math.sqrt(1 / units + self.overlap))
 
     def half_width(self, units: int) -> float:
@@ -83,6 +85,7 @@ def sampled(values: pd.Series[float] | pd.DataFrame, overlap: float, rows: str) 
     Raises:
         TooFewError: the units are seeds, and there are fewer than five.
     """
+    # seeds of a split share its test rows: as units of their own they would narrow the interval
     splits = values.groupby(level=["split_seed", "fold"]).mean()
     return of_units(
         splits.to_numpy(), values.groupby(level="seed").mean().to_numpy(), overlap, rows
@@ -108,14 +111,17 @@ def signed_rank_interval(values: Floats) -> tuple[float, float, float]:
 
     Source: Hodges and Lehmann 1963; for a comparison over data sets Demšar 2006, Sec. 3.1.3.
     """
+    # Tukey: the positive rank sum of x − t is the number of means (xᵢ + xⱼ)/2, i ≤ j, above t
     first, second = np.triu_indices(len(values))
     means = np.sort((values[first] + values[second]) / 2)
     ways = np.ones(1)  # [rank sums], the number of sign patterns of each
+    # coefficients of ∏(1 + z^rank): at no difference each rank is positive with probability ½
     for rank in range(1, len(values) + 1):
         ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
     tails = np.cumsum(ways) / ways.sum()
     left_out = int(np.searchsorted(tails, (1 - LEVEL) / 2, side="right"))
     middle = float(np.median(means))
+    # five values of one sign: 2⁻⁵ = 3.1 % a side, more than 2.5 %
     if left_out == 0:
         return middle, -math.inf, math.inf
     return middle, float(means[left_out - 1]), float(means[-left_out])

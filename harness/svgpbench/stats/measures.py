@@ -70,6 +70,7 @@ MEASURES = {
     "rmse": Measure(METRICS["rmse"].title, "lower", "test", relative=0.01),
     "mae": Measure(METRICS["mae"].title, "lower", "test", relative=0.01),
     "nmae": Measure(METRICS["nmae"].title, "lower", "test", relative=0.01),
+    # a square: 2 % of it is 1 % of its root, as for RMSE
     "nmse": Measure(METRICS["nmse"].title, "lower", "test", relative=0.02),
     "crps": Measure(METRICS["crps"].title, "lower", "test", relative=0.01),
     "coverage": Measure(METRICS["coverage"].title, METRICS["coverage"].better, "test", region=0.01),
@@ -82,6 +83,7 @@ MEASURES = {
     "elbo_late": Measure(
         "mean ELBO of the last third", "higher", "training", per_datum=1e-3, of_trace=True
     ),
+    # of a logarithm, so about 5 %, as for the noise variance
     "log_variance": Measure("log σ²", "lower", "training", region=0.05),
     "log_lengthscale": Measure("log ℓ", "lower", "training", region=0.05),
     "log_noise": Measure("log noise variance", "lower", "training", region=0.05),

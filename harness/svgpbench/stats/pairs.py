@@ -71,6 +71,7 @@ class OneDataSet:
         replicas = cells[cells["perturbation"] > 0]
         end, before, median = (column_of(cells, name, key) for key in ("end", "before", "median"))
         self._plain = _Wide(plain, end, self.measure)
+        # with the rows of the plain runs, from which they are subtracted
         self._before = _Wide(plain, before, self.measure, self._plain.replicates)
         self._median = _Wide(plain, median, self.measure, self._plain.replicates)
         self._replicas = {
@@ -150,6 +151,7 @@ class OneDataSet:
         middle, low, high = float(np.median(delta)), float(delta.min()), float(delta.max())
         if rules.drift:
             moved = np.abs(self._plain.delta(first, second) - self._before.delta(first, second))
+            # each run by its own change: without an interval there is no mean to widen
             margins = rules.drift * moved[paired]
             low, high = float((delta - margins).min()), float((delta + margins).max())
         region = self.region(first, second, rules)
@@ -201,6 +203,7 @@ class OneDataSet:
 
     def is_unstable(self, method: str, rules: Rules = RULES) -> bool:
         """Return True if the bound of the median run falls by more than its region in the last quarter."""
+        # `NAME @ 500` is one look at a trace, which has no last quarter to fall in
         if MOMENT_SEPARATOR in method or method not in self._falls:
             return False
         rows = self._mean_of("n_bound", method)
@@ -253,6 +256,7 @@ class OneDataSet:
         if self._shares and min(self._shares.values()) >= UNLEARNED:
             return Effect(self.data, Outcome.not_learned, note="no method learns this data set")
         first_failed, second_failed = (int(self._facts[x]["failed"]) for x in (first, second))
+        # a mean over the cells that are left would flatter the method that lost the harder ones
         if first_failed or second_failed:
             note = f"failed cells: {first_failed} of {first}, {second_failed} of {second}"
             if first_failed == second_failed:
@@ -393,10 +397,12 @@ def _outcome_and_note(
         if margin and judge(*sample.interval, region) != Outcome.undecided:
             return outcome, "its change over the last quarter could carry it over"
         return outcome, would_decide(units_that_decide(sample, region, judge), sample.unit)
+    # every split must lie on the decided side: of +region, of −region, or of 0
     least = region if outcome == Outcome.no_better else 0.0
     if judge is non_inferiority_outcome:
         least = -region
     agree = bool((splits > least).all() or (splits < least).all())
+    # the units are starts, averaged over splits: the interval says nothing about other splits
     if measure.rows == "training" and outcome != Outcome.equal and not agree:
         return Outcome.undecided, "splits differ in sign"
     return outcome, "on this split" if len(splits) == 1 else ""

@@ -76,6 +76,7 @@ def average_ranks(
     if len(means) < FEWEST or len(methods) < 2:
         return None
     ranks = means.rank(axis="columns", na_option="bottom").to_numpy()  # [sets, methods]
+    # a fixed seed, so that the same records always give the same interval
     resamples = np.random.default_rng(0).integers(len(ranks), size=(RESAMPLES, len(ranks)))
     tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     low, high = np.quantile(ranks[resamples].mean(axis=1), tails, axis=0)
@@ -90,5 +91,6 @@ def critical_difference(methods: int, data_sets: int) -> float:
     """
     from scipy.stats import studentized_range  # takes long to import
 
+    # the range counts deviations of one mean rank; the root below is of a difference, √2 as large
     quantile = float(studentized_range.ppf(LEVEL, methods, np.inf)) / math.sqrt(2)
     return quantile * math.sqrt(methods * (methods + 1) / (6 * data_sets))

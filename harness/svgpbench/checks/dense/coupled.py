@@ -20,6 +20,7 @@ def tied(case: MatrixCase, old: Dense, new: Dense, numbers: Arrays) -> tuple[Flo
     """
     m, S = numbers["values/q_mean"], numbers["values/q_cov"]
     precision: Floats = np.asarray(np.linalg.inv(S), dtype=np.float64)
+    # a difference of inverses loses the digits of cond K, one or two in the check's problem
     T1, T2 = times(precision, m), precision - old.K_inv
     tying = case.method.removeprefix("t-svgp ")
     if (sites := sites_of(numbers)) is not None:
@@ -30,11 +31,13 @@ def tied(case: MatrixCase, old: Dense, new: Dense, numbers: Arrays) -> tuple[Flo
             )
             lambda1, beta = lambda1 * ratio, beta * ratio
         T1, T2 = lambda1 @ new.A.T, new.weighted(beta)
+    # λ̄₁ and Λ̄₂ are held: T₁ = K⁻¹λ̄₁ and T₂ = K⁻¹Λ̄₂K⁻¹ follow the new K
     elif tying == "tied":
         T1 = T1 @ old.K @ new.K_inv
         T2 = new.K_inv @ old.K @ T2 @ old.K @ new.K_inv
     elif tying == "standard" or "unwhitened" in case.method:
         return m, S
+    # v = L⁻¹u is held, so that u = Lv turns by L_new L_old⁻¹
     elif tying == "whitened" or case.method.startswith(("q-svgp", "q-vgp")):
         turn = np.linalg.cholesky(new.K) @ np.linalg.inv(np.linalg.cholesky(old.K))
         return m @ turn.T, turn @ S @ turn.T
@@ -53,6 +56,7 @@ def sites_of(numbers: Arrays) -> tuple[Floats, Floats] | None:
 def coupled_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -> Arrays:
     """Return the dense arrays at the state that the numpy backend reached."""
     model, method = case.build()
+    # t-VGP factorises I + D^½KD^½ alone, which needs none; q-VGP factorises K
     jitter = 0.0 if case.method.startswith("t-vgp") else JITTER
     y, n = problem.targets(model.likelihood.support), len(problem.X)
 

@@ -41,6 +41,7 @@ class Union(Dense):
 
     def decoupled(self, a: Floats, L_B: Floats) -> tuple[Floats, Floats]:
         """Return mean K_·α a and covariance (K⁻¹ + B at β)⁻¹ (Cheng and Boots 2017, Eq. 7)."""
+        # given u_β the rest keeps the prior's conditional: only β's block of the precision changes
         precision = np.tile(self.K_inv, (len(a), 1, 1))
         precision[:, self.size :, self.size :] += L_B @ np.swapaxes(L_B, -1, -2)
         return a @ self.K[: self.size], np.asarray(np.linalg.inv(precision))
@@ -50,6 +51,7 @@ class Union(Dense):
         if self.basis_points is None:
             return np.zeros_like(a)
         plain = self.K[: self.size, : self.size] - 1e-6 * np.eye(self.size)
+        # (M/r)K[:, R]a_R − Ka as one product; the sampled points are distinct, so += counts each
         weights = np.full(self.size, -1.0)
         weights[self.basis_points] += self.size / len(self.basis_points)
         return np.asarray((weights * a) @ plain)
@@ -82,7 +84,9 @@ def decoupled_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -
     out = values(at_first, a, *at_first.decoupled(a, L_B))
     m, S = step.decoupled(a, L_B)
     d_m, d_S = step.slopes(m, S)
+    # m = K_·γ a, and ∂m has the KL's exact quadratic, in whose place the sampled one comes
     g_a = d_m @ step.K[:, : step.size] - step.sampled_excess(a)
+    # dS = −S dB S at β, and B = L_B L_Bᵀ, so that ∂L_B = 2 ∂B L_B
     g_L = np.tril(-2.0 * (S @ d_S @ S)[:, step.size :, step.size :] @ L_B)
     if case.method.endswith("sgd"):
         move_a, move_L = ADAM_RATE * g_a, ADAM_RATE * g_L
@@ -100,6 +104,7 @@ def adam_move(numbers: Arrays, name: str, g: Floats, rate: float) -> Floats:
     """Return Adam's change of a parameter, whose moments are `state/adam.mean{name}` and so on."""
     mean = BETA1 * numbers[f"state/adam.mean{name}"] + (1 - BETA1) * g
     square = BETA2 * numbers[f"state/adam.square{name}"] + (1 - BETA2) * g**2
+    # the state's powers are those of the steps before this one
     mean = mean / (1 - numbers["state/adam.power1"] * BETA1)
     spread = np.sqrt(square / (1 - numbers["state/adam.power2"] * BETA2))
     return np.asarray(rate * mean / (spread + EPSILON))

@@ -44,6 +44,7 @@ def natural_direction(dense: Dense, mu: Floats, g: Floats) -> tuple[Floats, Floa
         turned = precision @ dS
         fisher = dm.T @ precision @ dm + 0.5 * np.einsum("aij,bji->ab", turned, turned)
         d_mu, d_g = np.split(np.linalg.solve(fisher, np.concatenate(slopes)), 2)
+        # θ₁ = S⁻¹Kμ with S⁻¹ = K⁻¹ + diag g: dθ₁ = S⁻¹K dμ + dg ∘ Kμ
         pairs.append((precision @ dense.K @ d_mu + d_g * m, d_g))
     d_theta1, d_g = (np.stack(x) for x in zip(*pairs, strict=True))
     return d_theta1, d_g
@@ -76,9 +77,11 @@ def adam_step(dense: Dense, mu: Floats, g: Floats, numbers: Arrays) -> tuple[Flo
     """Return (μ, g) after Adam's next step on (μ, log(eᵍ − 1))."""
     d_mu, d_g = slope(dense, mu, g)
     steps = []
+    # g = log(1 + eˣ) has the slope 1 − e⁻ᵍ; expm1 keeps its digits at small g
     for part, gradient in (("mu", d_mu), ("g", d_g * -np.expm1(-g))):
         mean = 0.9 * numbers[f"state/adam.moments.mean.{part}"] + 0.1 * gradient
         square = 0.999 * numbers[f"state/adam.moments.square.{part}"] + 0.001 * gradient**2
+        # the state is that after two steps: this is the third
         corrected = np.sqrt(square / (1 - 0.999**3)) + 1e-8
         steps.append(ADAM_RATE * mean / (1 - 0.9**3) / corrected)
     return mu + steps[0], np.log1p(np.exp(np.log(np.expm1(g)) + steps[1]))

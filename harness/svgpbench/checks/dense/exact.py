@@ -68,6 +68,7 @@ def sgpr_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -> Arr
     return float_arrays(
         {
             "values/elbo": bound,
+            # a collapsed method's q is always the best: its E-step changes nothing
             "e_step/elbo": bound,
             "values/kl": dense.kl(m, S),
             "values/mu": mu[None],

@@ -19,6 +19,7 @@ JITTER = 1e-6
 NO_NOISE: Floats = np.zeros((0, 0))
 
 
+# no floor under the roots: only their slopes are infinite at 0, and nothing here is differentiated
 KERNELS: dict[str, Callable[[Floats], Floats]] = {
     "se": lambda d2: np.asarray(np.exp(-d2 / 2)),
     "matern32": lambda d2: np.asarray((1 + np.sqrt(3 * d2)) * np.exp(-np.sqrt(3 * d2))),
@@ -118,6 +119,7 @@ class Dense:
     def next_width(self, m: Floats, S: Floats, rate: float) -> Floats:
         """Return 1/v [P] after a step towards 1 + the mean of βd over the batch, which is (s/n)Σ."""
         _, _, beta = self.expectations(m, S)
+        # negative β would make v > 1, a q(f|u) wider than p(f|u)
         best = 1.0 + np.maximum(np.mean(beta * self.d, axis=-1), 0.0)
         return np.asarray((1.0 - rate) / self.width[:, 0] + rate * best)
 
@@ -137,6 +139,7 @@ class Dense:
     ) -> tuple[Floats, Floats, Floats]:
         """Return (V, α, β) under q, including the width of q(f|u)."""
         mu, v = self.marginals(m, S)
+        # var f = v·d + wᵀB⁻¹w, of which the marginals have the usual 1·d (Titsias 2025)
         v = v - (1.0 - self.width) * self.d
         parameters = self.theta.likelihood
         return expectations(
@@ -146,7 +149,9 @@ class Dense:
     def elbo(self, m: Floats, S: Floats) -> float:
         """Return the bound s ΣV − KL, where the KL is that of u and of f given u."""
         V, _, _ = self.expectations(m, S)
+        # widths of shape [] and [P, 1] count once for every datum and latent too
         ones = np.ones((len(m) if m.ndim > 1 else 1, len(self.y)))
+        # ½(tr V − n − log|V|), the KL of f given u with (K − Q)^½ V (K − Q)^½ for its covariance
         kl_of_f = 0.5 * np.sum((self.width - 1.0 - np.log(self.width)) * ones)
         return float(self.scale * (V.sum() - kl_of_f) - self.kl(m, S))
 
@@ -156,6 +161,7 @@ class Dense:
 
     def slopes(self, m: Floats, S: Floats, *, pathwise: bool = False) -> tuple[Floats, Floats]:
         """Return ∂ELBO/∂m and ∂ELBO/∂S."""
+        # Bonnet and Price: ∂V/∂μ = α and ∂V/∂v = −½β; then ∂μ/∂m = a and ∂v/∂S = aaᵀ
         _, alpha, beta = self.expectations(m, S, pathwise=pathwise)
         d_m = self.scale * alpha @ self.A.T - m @ self.K_inv
         return d_m, 0.5 * (np.linalg.inv(S) - self.K_inv - self.scale * self.weighted(beta))
@@ -175,8 +181,10 @@ def natural_gradient_step(
     ρ is halved until every new S⁻¹ has positive eigenvalues.
     """
     precision: Floats = np.asarray(np.linalg.inv(S), dtype=np.float64)
+    # before θ₁ moves: both parameters take the halved rate, or the step leaves the direction F⁻¹∇
     while np.linalg.eigvalsh(precision - 2 * rate * d_S).min() <= 0:
         rate = 0.5 * rate
+    # with S + mmᵀ fixed S falls by m dmᵀ + dm mᵀ as m moves: hence −2(∂S)m
     theta1 = times(precision, m) + rate * (d_m - 2 * times(d_S, m))
     covariance: Floats = np.asarray(np.linalg.inv(precision - 2 * rate * d_S))
     return times(covariance, theta1), covariance

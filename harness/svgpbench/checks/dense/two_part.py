@@ -42,12 +42,14 @@ class TwoPart:
         u, q = self.union, self.q(a, m, S)
         g = u.slopes(*q)[0] @ self.T - u.sampled_excess(a)
         rate = method.gamma_rate or RATE
+        # the quadratic of the KL in a: D_γ for ORTH, K_γ for HYBRID
         D = self.T.T @ u.K_inv @ self.T
         if method.gamma_step == "adam":
             return a + adam_move(numbers, "", g, rate)
         if method.gamma_step == "scaled":
             return np.asarray(a + rate * g / np.diag(D))
         if method.gamma_step == "newton":
+            # negative β could make the curvature indefinite, and the step go downhill
             _, _, beta = u.expectations(*q)
             D = D + u.scale * self.T.T @ u.weighted(np.maximum(beta, 0.0)) @ self.T
         return np.asarray(a + rate * np.linalg.solve(D, g[..., None])[..., 0])

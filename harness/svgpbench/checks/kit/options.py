@@ -91,6 +91,7 @@ def _read_options(config: pytest.Config) -> Kit:
     for likelihood in likelihoods:
         load(LIKELIHOODS, likelihood)
     device: str = config.getoption("device")
+    # frameworks read these once, when `pin` or `load_backend` imports them
     os.environ.update(worker_environment(device, 1))
     for backend in backends:
         pin(backend.name, 1, [])
@@ -112,6 +113,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrise tests by backend and dtype, and tests of methods by variant too."""
     kit = metafunc.config.stash[KIT]
     targets = kit.targets()
+    # reversed: the first dtype of a backend is entered last, and stays
     first_targets = {target[0]: target for target in reversed(targets)}
     for name, values in (("typed", targets), ("ops", list(first_targets.values()))):
         if name in metafunc.fixturenames:

@@ -17,6 +17,7 @@ def test_asarray_gives_floats_the_dtype_and_keeps_integers(typed: Ops) -> None:
 
 
 def test_asarray_copies_floats(typed: Ops) -> None:
+    # torch.from_numpy shares NumPy's memory, and jax.numpy.asarray may share it on the CPU
     x = np.ones(3, dtype=typed.dtype)
     array = typed.asarray(x)
     x[0] = 9.0
@@ -25,6 +26,7 @@ def test_asarray_copies_floats(typed: Ops) -> None:
 
 def test_asarray_accepts_read_only_memory(typed: Ops) -> None:
     x = np.ones(3)
+    # torch.from_numpy warns of such an array
     x.flags.writeable = False
     assert_same(typed, typed.asarray(x), x)
 

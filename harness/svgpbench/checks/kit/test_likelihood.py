@@ -187,6 +187,7 @@ def test_the_expected_log_is_below_the_log_of_the_expectation(
 def outcomes(likelihood: Likelihood, mu: Floats, v: Floats) -> tuple[Points, Floats]:
     """Return targets that cover the distribution of y at one (μ, v) [P], and their weights in an integral."""
     if likelihood.support == "real":
+        # steps of 3e-3 around μ, and a reach of 8e4 for heavy tails
         t = np.linspace(-12.0, 12.0, 8001)
         y, weights = mu[0] + np.sinh(t), np.cosh(t) * (t[1] - t[0])
     elif likelihood.support == "positive":
@@ -205,6 +206,7 @@ def outcomes(likelihood: Likelihood, mu: Floats, v: Floats) -> tuple[Points, Flo
 def distributions(ops: Ops, likelihood: Likelihood) -> Iterator[tuple[Points, Floats]]:
     """Yield targets and their probabilities at some means and variances."""
     points, conditional = points_of(likelihood), bound_to(ops, likelihood)
+    # of a wider f, e^f exceeds 400, the largest count here, with a probability above 1e-6
     for mu, v in zip(points.mu.T[::3], np.minimum(points.v, 0.7).T[::3], strict=True):
         covering, weights = outcomes(likelihood, mu, v)
         yield covering, np.exp(log_predictive(ops, conditional, covering)) * weights

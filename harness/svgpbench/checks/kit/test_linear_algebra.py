@@ -19,12 +19,14 @@ def test_cholesky_residual(typed: Ops, shape: tuple[int, ...]) -> None:
     assert not np.any(np.triu(L, 1))
     L = L.astype(np.float64)
     residual = np.linalg.norm(L @ np.swapaxes(L, -1, -2) - A, axis=(-2, -1))
+    # |LLᵀ − A| ≤ (n + 1)ε|L||Lᵀ| whatever the condition (Higham 2002, Thm 10.3)
     bound = 2 * shape[-1] * eps(typed.dtype) * np.linalg.norm(A, axis=(-2, -1))
     assert np.all(residual <= bound)
 
 
 def test_cholesky_reads_the_lower_triangle_only(typed: Ops) -> None:
     A = positive_definite(3, 5, 5)
+    # 1e3 shows a factor of (A + Aᵀ)/2, JAX's default; the NaN further down, a triangle times 0
     spoiled = np.tril(A) + np.triu(np.full((5, 5), 1e3), 1)
     expected = typed.to_numpy(typed.cholesky(typed.asarray(A)))
     np.testing.assert_array_equal(typed.to_numpy(typed.cholesky(typed.asarray(spoiled))), expected)
@@ -43,6 +45,7 @@ def test_cholesky_of_a_matrix_that_is_not_positive_definite_is_nan(typed: Ops, b
         "singular": np.diag([1.0, 0.0, 1.0, 1.0]),
     }[bad]
     got = typed.to_numpy(typed.cholesky(typed.asarray(A)))
+    # after a failure TensorFlow leaves uninitialised memory above the diagonal
     assert np.all(np.isnan(got[1][np.tril_indices(4)]))
     np.testing.assert_array_equal(got[[0, 2]], expected[[0, 2]])
     compiled = typed.to_numpy(typed.jit(typed.cholesky)(typed.asarray(A)))

@@ -112,4 +112,5 @@ def test_a_worker_keeps_to_its_threads_and_two_give_the_same_numbers(ops: Ops) -
     single, double = in_a_process(ops, 1), in_a_process(ops, 2)
     assert {threads for _, threads in single["pools"]} <= {1}, single["pools"]
     for x, y in zip(single["numbers"], double["numbers"], strict=True):
+        # not bit for bit: two threads add in another order
         np.testing.assert_allclose(x, y, rtol=1e-4 if ops.dtype == "float32" else 1e-11)

@@ -75,6 +75,7 @@ def dense_of(
     rows = np.arange(b.n) if rows is None else rows
     theta = theta_at(b) if theta is None else theta
     case = MatrixCase("t-svgp tied-projected", b.model.likelihood.name, b.model.kernel.name)
+    # t-VGP adds none to K_ff, which it never factorises
     jitter = 0.0 if b.method.name == "t-vgp" else b.model.jitter
     dense = Dense(case, theta, b.problem.X[rows], b.y[rows], b.n / len(rows), jitter=jitter)
     dense.likelihood = b.model.likelihood  # with its own settings, which a case does not hold

@@ -71,11 +71,13 @@ def _rounds(report: SpeedReport, timing: Timing, problem: str) -> Iterator[dict[
         if cell.problem == problem and cell.step in timing.steps and not cell.untimed:
             cells.setdefault(cell.title, {})[cell.step] = cell
     for title, by_step in cells.items():
+        # a sum without one of the steps would look fast
         if by_step.keys() != set(timing.steps):
             continue
         of_steps = [
             by_step[step].rounds for step in timing.steps
         ]  # a step may be there several times
+        # steps may differ in their number of rounds: only those that all have are added
         for turn, rounds in enumerate(zip(*of_steps, strict=False)):
             if all(r.clean for r in rounds):
                 seconds = sum(r.median_s for r in rounds)

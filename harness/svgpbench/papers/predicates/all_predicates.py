@@ -109,6 +109,7 @@ class Equality(AtTheEnd):
             frame, self.metric, *self.methods, rules, smallest=self.smallest_effect
         )
         effects = tuple(replace(x, held=supports(x.outcome, {Outcome.equal})) for x in comparisons)
+        # not `judge_cases`, which asks for `worse` alone: better on one set refutes equality too
         return Judgement(over_cases(effects, [x.held is False for x in effects]), effects)
 
 
@@ -134,6 +135,7 @@ class Monotone(Predicate):
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         cells = frame[frame["method"] == self.method]
         values = sorted(cells[self.setting].unique())
+        # each value of the setting plays a method: values are compared as methods are
         cells = cells.assign(method=cells[self.setting].map(str))
         held = {Outcome.better: True, Outcome.worse: False}
         effects = tuple(
@@ -201,6 +203,7 @@ class Number(AtTheEnd):
         note = f"printed {self.printed:g}"
         if low - slack <= self.printed <= high + slack:
             grade, outcome = Grade.holds, "as printed"
+            # such an interval could hold the number of the method beside it in print, too
             if high - low > self.gap:
                 grade, outcome = Grade.open, "too wide"
                 units = units_of_width(sample, self.gap)

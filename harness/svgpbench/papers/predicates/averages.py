@@ -77,6 +77,7 @@ class OverSets(Predicate):
             failed = ", ".join(means.columns[means.isna().any()])
             return pd.Series(dtype=float), pd.DataFrame(), f"failed cells of {failed}"
         values, statistic = means.to_numpy(), STATISTICS[self.statistic]
+        # the same sets for all methods of a resample: their differences stay paired by data set
         rows = np.random.default_rng(0).integers(len(values), size=(RESAMPLES, len(values)))
         resampled = pd.DataFrame(statistic(values[rows], axis=1), columns=means.columns)
         return pd.Series(statistic(values, axis=0), means.columns), resampled, ""
@@ -224,6 +225,7 @@ class Spread(AtTheEnd):
         column = column_of(pair, self.metric, when)
         keys = ["method", "split_seed", "fold", "seed"]
         deviations = pair.groupby(keys)[column].std(ddof=1).unstack("method")
+        # the mean of logarithms only changes its sign if the two methods are swapped
         return (deviations[rival] / deviations[self.methods[0]]).map(math.log)
 
 
@@ -232,6 +234,7 @@ def _means(plain: pd.DataFrame, metric: str, methods: tuple[str, ...]) -> pd.Dat
     plain = plain[plain["method"].isin(methods)]
     values = plain[metric].where(plain["status"] == "ok")
     groups = values.groupby([plain["data"], plain["method"]])
+    # without its failed cells, a method's mean would look too good
     means = groups.agg(lambda x: x.mean(skipna=False)).unstack()
     complete = groups.size().unstack().reindex(columns=methods).notna().all(axis="columns")
     return means.reindex(columns=methods)[complete]

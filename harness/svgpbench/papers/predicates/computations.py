@@ -27,6 +27,7 @@ class Identity(ComputedPart):
     tolerance: PositiveFloat = 1e-8
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        # max() skips NaN; `_grade_residuals` counts them, so that the part is open
         worst = float(frame["residual"].abs().max())
         tolerance = self.tolerance * rules.threshold
         return _grade_residuals(frame, "largest residual", worst, worst <= tolerance)

@@ -108,11 +108,13 @@ class MoreOften(Predicate):
         losses = plain[end].map(lambda value: loss(value, better))
         wide = losses.set_axis(pd.MultiIndex.from_frame(plain[[*RUN, "method"]])).unstack("method")
         gains = (wide[self.methods[1]] - wide[self.methods[0]]).dropna()
+        # runs without a difference drop out, as in a sign test: they favour neither
         won, lost = int((gains > 0).sum()), int((gains < 0).sum())
         if not won + lost:
             effect = Effect("all runs", Outcome.undecided, note="no two runs differ")
             return Judgement(Grade.open, (effect,))
         tail = (1 - LEVEL) / 2
+        # a binomial tail is an incomplete beta function of the share (Clopper and Pearson 1934)
         low = float(betaincinv(won, lost + 1, tail)) if won else 0.0
         high = float(betaincinv(won + 1, lost, 1 - tail)) if lost else 1.0
         grade, outcome = Grade.open, Outcome.undecided
@@ -161,6 +163,7 @@ class Suffices(AtTheEnd):
             supports = False if last.outcome == Outcome.worse else None
             return replace(last, of=data, note=note, held=supports)
         enough = list(rungs)[-1]
+        # from above: a rung counts only if every larger one is no worse too
         for rung, effect in reversed(rungs.items()):
             if effect.outcome != Outcome.no_worse:
                 break
@@ -206,6 +209,7 @@ class Drives(AtTolerances):
             levels = cells[factor].to_numpy(np.float64)
             columns.append(np.log10(levels) if np.all(levels > 0.0) else levels)
         design: Floats = np.stack(columns, axis=1)
+        # without a spare run the fit is exact, and its variance would divide by 0
         spare = len(cells) - design.shape[1]
         if spare < 1 or np.linalg.matrix_rank(design) < design.shape[1]:
             note = f"{len(cells)} cells do not tell the factors apart"
@@ -235,6 +239,7 @@ class Drives(AtTolerances):
         levels = cells.groupby(level=RUN)[list(self.factors)].first().reindex(times.index)
         first, second = np.minimum(times.to_numpy(), budgets.to_numpy()).T
         failed, censored = np.isnan(times.to_numpy()), np.isinf(times.to_numpy())
+        # where both are censored the ratio is that of the budgets, not of the methods
         informative = ~failed.any(axis=1) & ~censored.all(axis=1)
         runs: pd.DataFrame = levels.assign(ratio=np.log(second / first)).loc[informative]
         return runs

@@ -73,6 +73,7 @@ class AtTheEnd(Predicate):
     def _could_see_what_is_printed(self) -> AtTheEnd:
         if self.smallest_effect is None:
             return self
+        # without a printed effect the default, 0, refuses any: a smaller region must rest on print
         if self.smallest_effect >= min(map(abs, self.printed_effects), default=0.0):
             raise ValueError(
                 "a smallest effect lies below the printed one; give printed_effect, and a smaller "

@@ -145,6 +145,7 @@ class Tolerates(OverRates):
         bound = own[column_of(own, self.metric, "end")].where(own["status"] == "ok")
         start = own["bound_trace"].map(lambda trace: trace.start)
         best = bound.groupby([own[key] for key in REPLICATE]).transform("max")
+        # a failed run has NaN for its bound, and no comparison with NaN is true
         lived = bound >= best - rules.threshold * self.share * (best - start)
         return pd.DataFrame({"rate": own[self.rate], "seed": own["seed"], "lived": lived})
 
@@ -249,5 +250,6 @@ def _band(cells: pd.DataFrame, name: str, rules: Rules) -> Bracket:
     runs = zip(starts, ends, strict=True)
     first, last = max(runs, key=lambda run: rates[run[1]] / rates[run[0]])
     low = math.log10(rates[last] / rates[first])
+    # beyond either end of the grid a rate may work; the 0 below it cannot be divided by
     high = math.log10(rates[last + 1] / rates[first - 1]) if first > 1 else math.inf
     return Bracket(low, high, f"{rates[first]:g} to {rates[last]:g}", open=True)

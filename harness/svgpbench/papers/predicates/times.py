@@ -42,6 +42,7 @@ class Quartiles(NamedTuple):
 
     def outcome(self, rules: Rules = RULES) -> Outcome:
         """Return the outcome of the quartiles against the region."""
+        # of logarithms, in which the region from 1/1.1 to 1.1 is symmetric
         region = rules.threshold * math.log(REGION)
         return interval_outcome(math.log(self.low), math.log(self.high), region)
 
@@ -71,6 +72,7 @@ class OfTimes(Predicate):
         return {str(problem): self._ratio(rounds) for problem, rounds in by_problem}
 
     def _ratio(self, rounds: pd.DataFrame) -> Quartiles | str:
+        # paired by round: what slows the machine for a while slows both methods
         wide = rounds.pivot(index="round", columns="method", values="seconds")
         if without := [method for method in self.methods if method not in wide]:
             return f"no times of {', '.join(without)}"
@@ -109,6 +111,7 @@ class Ratio(OfTimes):
         if isinstance(ratio, str):
             return Grade.open, Effect(problem, "", note=ratio)
         grade = Grade.direction
+        # a ratio's threshold is halved in its logarithm: 4 becomes 2, and 1 stays 1
         large = self.at_most is not None and ratio.high > self.at_most**rules.threshold
         if ratio.low >= self.at_least**rules.threshold and not large:
             grade = Grade.holds
@@ -236,5 +239,6 @@ def _seconds_to(run: pd.DataFrame, score: pd.Series[float], target: float) -> fl
     index = reached[0]
     if index == 0:
         return float(seconds[0])
+    # np.interp wants rising scores: one is below the target here, the next is not
     step = slice(index - 1, index + 1)
     return float(np.interp(target, scores[step], seconds[step]))

@@ -227,8 +227,10 @@ class Sooner(AtTolerances):
         """
         first, second = self.methods
         if not self.every_run:
+            # of logarithms, so that twice as soon and twice as late average to no difference
             logs = self._log_time(times, second) - self._log_time(times, first)
             try:
+                # T is of the bound, a training score: its units are starts, averaged over splits
                 sample = sampled(logs, 0.0, "training")
             except TooFewError:
                 pass
@@ -308,6 +310,7 @@ def convergence_times(
     for key in keys:
         firsts = (trace.start for trace, _ in runs[key].values())
         starts = [start for start in firsts if not math.isnan(start)]
+        # one start for all, the best: a method's own poor start would widen its tolerance
         start = (min if rules.lower_start else max)(starts, default=0.0)
         times.append(
             {

@@ -78,6 +78,7 @@ def _second_difference(b: Bench, state: Tree, path: Callable[[float], Theta]) ->
         return dense.elbo((cov @ precision @ m)[None], cov[None])
 
     gap = curvature(lambda t: dual(b, state, path(t)) - standard(b, state, path(t)))
+    # the variance of −½uᵀdu under q, which is I along the direction −½d of η₂
     fisher = float(m @ d @ S @ d @ m + 0.5 * np.trace(S @ d @ S @ d))
     return difference(gap, curvature(elbo, 3e-3) + 2.0 * fisher)
 
@@ -128,6 +129,7 @@ def least_curvature(dense: Dense, m: Floats, S: Floats) -> float:
 
     eta = np.concatenate([precision @ m, (-0.5 * precision)[upper]])
     columns = [slope_along(natural_gradient, [eta], [unit]) for unit in np.eye(len(eta))]
+    # similar to the symmetric I^−½ ∂²L I^−½: imaginary parts are rounding
     return float(np.linalg.eigvals(np.stack(columns, axis=1)).real.min())
 
 

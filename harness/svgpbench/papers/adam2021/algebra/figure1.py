@@ -17,6 +17,7 @@ from svgpbench.papers.algebra.random_problems import Row, with_worst
 OLD_THETAS = (0.1, 0.6, 2.5)
 """0.6 from the notebook, 2.5 from the start of Figure 2, and a value on the other side of the optimum."""
 DUAL_CURVES = tuple(f"{dual}, θ_old = " for dual in DUALS)
+# each θ_old is among them to the last bit: `theta == old` finds where the curves touch
 THETAS = np.union1d(np.geomspace(0.05, 5.0, 41), OLD_THETAS)
 
 

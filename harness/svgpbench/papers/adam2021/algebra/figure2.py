@@ -115,6 +115,7 @@ def _counts(condition: str, seed: int = SEED, power: float = 1.0) -> Iterator[Ro
     optimum = fixed_point(seed) ** power
     case = {"condition": condition, "seed": seed}
     for method in METHODS:
+        # a start of 2.5 is a standard deviation at power ½: the variance starts at 6.25
         path = em_path(method, START ** (1.0 / power), seed) ** power
         count = iterations_until(CLOSE - np.abs(np.log(path / optimum)))
         off = count - 2.0 if method in DUALS else 6.0 - count

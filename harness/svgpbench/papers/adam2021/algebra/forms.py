@@ -72,6 +72,7 @@ def _without_inducing(likelihood: str, problem: SmallProblem) -> Iterator[Row]:
         dense = dense_of(b, theta)
         S = np.linalg.inv(dense.K_inv + np.diag(beta))
         m, v = S @ lambda1, np.diag(S)
+        # ∫ p(f) ∏ N(ỹᵢ; fᵢ, 1/βᵢ) df, which needs β > 0: hence log-concave likelihoods alone
         log_Z = log_normal(lambda1 / beta, dense.K + np.diag(1.0 / beta))
         V = dense.expectations(m[None], S[None])[0].sum()
         value = dual(b, state, theta)
@@ -108,6 +109,7 @@ def _with_inducing(likelihood: str, problem: SmallProblem) -> Iterator[Row]:
         m, S = K @ np.linalg.solve(R, lambda1), K @ np.linalg.solve(R, K)
         V = dense.expectations(m[None], S[None])[0].sum()
         log_Z = log_normal(target, cov + K)
+        # E log N(ỹ; u, C) = log N(ỹ; m, C) − ½ tr C⁻¹S for u ~ N(m, S)
         expected = log_normal(target - m, cov) - 0.5 * np.trace(np.linalg.solve(cov, S))
         T1 = np.linalg.solve(K, lambda1)
         T2 = np.linalg.solve(K, np.linalg.solve(K, Lambda2).T)
@@ -126,6 +128,7 @@ def _forms_in_r(b: Bench, state: Tree, check: str) -> Iterator[Row]:
     R = K + Lambda2
     weights, turned = np.linalg.solve(R, lambda1), np.linalg.solve(R, K)
     v = dense.kff + np.sum(Kuf * (np.linalg.solve(R, Kuf) - np.linalg.solve(K, Kuf)), axis=0)
+    # B = K^−½RK^−½: log|B| = log|R| − log|K|, and tr B⁻¹ = tr R⁻¹K
     log_ratio = np.linalg.slogdet(R)[1] - np.linalg.slogdet(K)[1]
     kl = 0.5 * (np.trace(turned) - len(K) + weights @ K @ weights + log_ratio)
     values = [*b.posterior(state)[:2], *b.marginals(state)]

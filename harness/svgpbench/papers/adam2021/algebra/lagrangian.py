@@ -44,6 +44,7 @@ def multipliers(seed: int, likelihood: str) -> Iterator[Check]:
     state = converged_state(b)
     m, S = (x[0] for x in b.posterior(state)[:2])
     lambda1, beta = (b.ops.to_numpy(x)[0] for x in (state.lambda1, state.beta))
+    # Eq. 10's multipliers are natural parameters, of which the second is −½β
     point, dense = LagrangianPoint(m, S, m, np.diag(S), lambda1, -0.5 * beta), dense_of(b)
     elbo = dense.elbo(m[None], S[None])
     yield "value", difference(lagrangian(dense, point), elbo)

@@ -83,6 +83,7 @@ def _kl_gradient(problem: SmallProblem, seed: int) -> Row:
 
     measured, expected = [], []
     for _ in range(10):
+        # in the scale of S: on the way S must stay positive definite, for its Cholesky in `kl`
         d1, G = root @ rng.standard_normal(M), rng.standard_normal((M, M)) / M
         d2 = root @ (G + G.T) @ root.T + np.outer(m, d1) + np.outer(d1, m)
         measured.append(slope_along(kl, (m, S + np.outer(m, m)), (d1, d2)))
@@ -105,6 +106,7 @@ def _printed_steps(problem: SmallProblem) -> Iterator[Row]:
     beta = ((df + 1) * (spread - error**2) / (spread + error**2) ** 2) @ w
     d_m, d_S = dense.slopes(m, S)
     our_beta = dense.expectations(m, S)[2]
+    # ∂S has −½sA diag(β)Aᵀ: our β is taken out, the printed one put in
     printed_d_S = d_S + 0.5 * dense.scale * dense.weighted(our_beta - beta)
     printed = natural_gradient_step(m, S, d_m, printed_d_S, RATE)
     q = b.posterior(b.e_step(state, b.batch(rows), RATE))[:2]
@@ -128,6 +130,7 @@ def optimum_is_additive(seed: int, likelihood: str) -> Iterator[Row]:
     _, alpha, beta = dense.expectations(m, S)
     K, n = dense.K, len(dense.K)
     yield {"check": kind, "of": "m* = K α*", "residual": difference(m, alpha @ K)}
+    # (K⁻¹ + D)⁻¹ = (I + KD)⁻¹K: K_ff has no jitter, and is not inverted
     cov = np.linalg.solve(np.eye(n) + K * beta, K)
     yield {"check": kind, "of": "S* = (K⁻¹ + diag β*)⁻¹", "residual": difference(S[0], cov)}
     rng, root = np.random.default_rng(seed), np.linalg.cholesky(S[0])

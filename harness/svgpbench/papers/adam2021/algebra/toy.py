@@ -43,6 +43,7 @@ LOWEST, HIGHEST = np.log(1e-3), np.log(1e2)
 @cache
 def toy(variance: float, seed: int = SEED) -> Placed:
     """Draw the data: labels are the sign of sin(12x)/x with noise. The kernel has the given variance."""
+    # the legacy generator: the same seed of `default_rng` draws other data than the notebook's
     rng = np.random.RandomState(seed)
     X = rng.rand(N, 1) * 2.0 - 1.0
     f = np.sin(12.0 * X[:, 0]) / X[:, 0] + NOISE * rng.randn(N)
@@ -86,6 +87,7 @@ def ascent(objective: Callable[[float], float], start: float) -> float:
         while LOWEST < t < HIGHEST and (next_height := objective_at(t + stride)) > height:
             t, height = t + stride, next_height
     if LOWEST < t < HIGHEST:
+        # neither neighbour is higher, so that a local maximum lies between them
         near = (t - STRIDE, t + STRIDE)
         optimum = minimize_scalar(
             lambda t: -objective_at(t), bounds=near, method="bounded", options={"xatol": PRECISION}

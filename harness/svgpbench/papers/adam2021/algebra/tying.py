@@ -84,6 +84,7 @@ def _steps_on_sites(
         return [(S @ (full.A @ lambda1))[None], S[None]]
 
     for number, rows in enumerate(batches):
+        # batches recur in every pass: their kernels and inverses are computed once
         if (key := rows.tobytes()) not in dense_by_rows:
             dense_by_rows[key] = dense_of(b, rows=rows)
         dense = dense_by_rows[key]

@@ -78,6 +78,7 @@ def kl_slope(K: Floats, B: Floats, direction: Floats) -> float:
     """Return the slope of KL[N(0, (K⁻¹ + B)⁻¹) ‖ N(0, K)] along a direction of B, by a complex step."""
     precision = np.linalg.inv(K) + B + 1j * STEP * direction
     trace = np.trace(np.linalg.inv(K) @ np.linalg.inv(precision))
+    # not slogdet: of a complex matrix it returns log|det|, without the imaginary part
     return float((0.5 * (trace + np.log(np.linalg.det(precision)))).imag / STEP)
 
 
@@ -89,6 +90,7 @@ def _coupled_gap(likelihood: str, seed: int, *, inside: bool) -> float:
     K = coupled.prior.Kuu[0]
     S = np.linalg.inv(np.linalg.inv(K) + d.L_B[0] @ d.L_B[0].T)
     if not inside:  # S is wider than the prior in one direction
+        # then S⁻¹ − K⁻¹ has a negative eigenvalue, which B = L_B L_Bᵀ cannot have
         wide = d.rng.standard_normal(len(K))
         S = S + 3 * np.outer(wide, wide)
     B = np.linalg.inv(S) - np.linalg.inv(K)  # unless S ⪯ K, the nearest LLᵀ is used
@@ -122,6 +124,7 @@ def _mixed_difference(likelihood: str, seed: int, *, learned: bool = False) -> f
     L = np.array(
         [[_bound(d.bench, x, y, learned=learned) for y in covariances] for x in means], float
     )
+    # 0 for every sum of a function of (a, α) and one of (B, β)
     mixed = abs(L[1, 1] - L[0, 1] - L[1, 0] + L[0, 0])
     return float(mixed / max(abs(L[1, 0] - L[0, 0]), abs(L[0, 1] - L[0, 0])))
 
@@ -136,6 +139,7 @@ def _bound(
     if learned:
         mu, v = b.method.marginals(b.ops, f, b.method.factorise(b.ops, f, state))
         theta = constrain(b.ops, raw)
+        # the root of the bound's slope in σ², −n/(2σ²) + Σ((y − μ)² + v)/(2σ⁴)
         noise = theta.likelihood._replace(noise_variance=np.mean((b.y - mu) ** 2 + v))
         raw = unconstrain(theta._replace(likelihood=noise))
     return float(b.steps.bound(raw, f, b.full, state, b.one))
@@ -155,6 +159,7 @@ def _without_covariance(seed: int) -> Iterator[Check]:
     _, v = b.marginals(at_a)
     yield "no beta: the prior's variance", difference(v[0], np.diag(K))
     gain = float(b.bound(at_best, b.full) - b.bound(at_a, b.full))
+    # −1/(2σ²) of this is all of the bound that the mean enters; variances cancel in the gain
     ridge = [np.sum((b.y - K @ x) ** 2) + s2 * x @ K @ x for x in (a, best)]
     error = difference(gain, (ridge[0] - ridge[1]) / (2 * s2))
     yield "no beta: ridge regression's objective", error

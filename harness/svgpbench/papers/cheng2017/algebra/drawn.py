@@ -54,6 +54,7 @@ def state_of(a: Floats, L_B: Floats) -> DecoupledState:
 
 def lower_factor(root: Floats) -> Floats:
     """Return the lower factor [M, M] of RRᵀ for R [M, k], k ≥ M; RRᵀ may be singular."""
+    # rootᵀ = QR, so that root rootᵀ = RᵀR; a Cholesky of a singular product would fail
     _, R = np.linalg.qr(root.T)
     return np.asarray(R.T, dtype=np.float64)
 

@@ -59,6 +59,7 @@ def unbiased(likelihood: str, seed: int) -> Iterator[Check]:
     slope = (8 * narrow - wide) / (12 * h)
     yield "hyperparameters and both bases", difference(np.mean(slopes), slope)
     K_alpha = u.K[: u.size, : u.size]
+    # with rows sampled too, a diagonal entry is drawn at a rate of r/M but scaled by (M/r)²
     estimate = np.zeros_like(K_alpha)
     for columns in choices:
         estimate[np.ix_(columns, columns)] += K_alpha[np.ix_(columns, columns)]

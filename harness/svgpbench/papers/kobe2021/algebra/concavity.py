@@ -53,6 +53,7 @@ def largest_curvature(b: Bench, state_at: StateAt, d: int) -> float:
     shifts = np.broadcast_to(STEP * np.eye(d)[:, None], (d, POINTS, d))
     columns = [(slope(shift) - slope(-shift)) / (2 * STEP) for shift in shifts]
     H = np.stack(columns, axis=-1)  # [P, d, d]
+    # eigvalsh reads one triangle alone, with all of its differences' error
     values = np.linalg.eigvalsh((H + np.swapaxes(H, -1, -2)) / 2)
     return float(np.max(values[:, -1] / np.max(np.abs(values), axis=1)))
 

@@ -74,6 +74,7 @@ OTHERS = {
     "(m, S)": Coordinates(joined, lambda m, x: (m, symmetric(x))),
     "(m, L)": Coordinates(
         lambda m, S: joined(m, np.asarray(np.linalg.cholesky(S), dtype=S.dtype)),
+        # a plain transpose: a conjugate is not analytic, and the complex step would be wrong
         lambda m, x: (m, lower(x) @ np.swapaxes(lower(x), -1, -2)),
     ),
 }
@@ -105,6 +106,7 @@ def natural_gradient(dense: Dense, coordinates: Coordinates, x: Floats) -> Float
     F_ij = ∂_imᵀS⁻¹∂_jm + ½tr(S⁻¹∂_iS S⁻¹∂_jS).
     """
     m, S = coordinates.moments(x)
+    # f(x + ih) = f + ihf′ + O(h²) without a difference: no digit is lost, however small h
     shifted = coordinates.moments(x + 1j * IMAGINARY * np.eye(len(x)))
     dm, dS = (part.imag / IMAGINARY for part in shifted)
     d_m, d_S = dense.slopes(m, S)

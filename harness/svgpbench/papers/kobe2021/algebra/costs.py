@@ -17,6 +17,7 @@ PRINTED = {(50, "O(M)"): 100, (50, "full"): 1325, (100, "O(M)"): 200, (100, "ful
 """Variational parameters of M inducing points (Kobe 2021, Secs. 4.2.3 and 3.1)."""
 DIAGONAL = "diagonal-precision projected-b"
 METHODS = {"full": FULL, "O(M)": DIAGONAL, "O(M) by Adam": "diagonal-precision adam"}
+# operations are counted on shapes: sizes that no memory holds cost nothing
 DECADE = (10**4, 3 * 10**4, 10**5)
 SWEEPS = {
     "M with b = M": [Size(n=10**7, M=M, D=1, b=M) for M in DECADE],

@@ -86,10 +86,12 @@ def printed_formulas(
     ops: Ops, K: Array, Kuf: Array, kff: Array, mu: Array, g: Array
 ) -> list[Array]:
     """Compute KL [], means and variances [P, b] of q(f) by Eqs. 3.6 (where the mean is K_nm μ) and 3.7."""
+    # K + G⁻¹ needs every g > 0, and overflows as g falls to 0; I + LᵀGL does neither
     chol = ops.cholesky(K + ops.eye(K.shape[-1]) * (1.0 / g)[..., None])
     half = ops.solve_triangular(chol, K)
     trace = ops.sum(ops.diagonal(ops.solve_triangular(chol, half, transpose=True)))
     fit = ops.sum(mu * matvec(K, mu))
+    # tr B⁻¹ − M = −tr (K + G⁻¹)⁻¹K and log|B| = log|K + G⁻¹| + log|G|
     kl = 0.5 * (fit - trace + ops.sum(log_determinant(ops, chol)) + ops.sum(ops.log(g)))
     thin = ops.solve_triangular(chol, Kuf)
     return [kl, ops.sum(Kuf * mu[..., None], axis=-2), kff - ops.sum(thin * thin, axis=-2)]
@@ -113,6 +115,7 @@ def formulas(seed: int) -> Iterator[Row]:
     expected = [np.asarray(dense.kl(m, S)), mean[None], variance[None]]
     blocks = (dense.K[None], dense.Kuf[None], dense.kff[None], state.mu, state.g)
     ops = load_backend("numpy")
+    # g ≤ 2 here: I + LᵀGL ⪰ 0.8 I, while K + G⁻¹ has a negative entry on its diagonal
     g = state.g[0] * np.where(np.arange(8) == 0, -0.1 / np.linalg.eigvalsh(dense.K)[-1], 1.0)
     values = np.linalg.eigvalsh(dense.K + np.diag(1 / g))
     for check, residual in (
@@ -133,6 +136,7 @@ def ill_conditioned(
     A, mu = rng.standard_normal((M, b)), rng.standard_normal(M)  # A = K⁻¹K_ub
     K, Kuf = (Q * values) @ Q.T, (Q * values) @ (Q.T @ A)
     kff = np.sum(A * Kuf, axis=0) + 0.1
+    # G = gI shares K's eigenvectors: sums over λ keep all digits at any condition
     shrunk = values / (1.0 + g * values)
     KL = np.sum(values * (Q.T @ mu) ** 2 - g * shrunk + np.log1p(g * values)) / 2
     variance = kff - np.sum((g * values * shrunk)[:, None] * (Q.T @ A) ** 2, axis=0)

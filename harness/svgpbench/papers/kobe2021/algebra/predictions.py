@@ -153,6 +153,7 @@ def predictions_of_f(trainer: Trainer) -> tuple[Floats, Floats]:
     predicted = trainer.steps.predict(state.raw, state.prior, state.q, grid)
     _, mean, variance = tree_map(trainer.ops.to_numpy, predicted)
     noise = float(np.asarray(trainer.theta(state).likelihood.noise_variance))
+    # predictions are of y, whose variance has the noise
     return mean, np.sqrt(variance - noise)
 
 

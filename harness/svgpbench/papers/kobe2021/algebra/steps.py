@@ -61,6 +61,7 @@ def second_differences(seed: int) -> Iterator[Check]:
         ("S⁻¹m in μ", 0, (d_mu, zero), (d_mu2, zero)),
         ("S⁻¹m in (μ, g)", 0, (d_mu, zero), (zero, d_g)),
     ):
+        # an affine f has f(x + a + b) + f(x) = f(x + a) + f(x + b)
         both, none = natural_parameters(first, second)[part], natural_parameters()[part]
         alone = [natural_parameters(change)[part] for change in (first, second)]
         yield check, difference(both + none, alone[0] + alone[1])
@@ -70,6 +71,7 @@ def direction(b: Bench, state: DiagonalState) -> list[Floats]:
     """Return the change of θ₁ = S⁻¹m and of g by an E-step, divided by its rate."""
     K = b.ops.to_numpy(b.prior.Kuu)[0]
     stepped = b.e_step(state, b.full, SMALL)
+    # (K⁻¹ + G)Kμ = (I + GK)μ, without an inverse
     before, after = (np.asarray(x.mu + x.g * (x.mu @ K)) for x in (state, stepped))
     return [(after - before) / SMALL, (stepped.g - state.g) / SMALL]
 
@@ -125,6 +127,7 @@ def violation(b: Bench, least: Least, seed: int, rates: tuple[float, float]) -> 
         state = b.e_step(state, batches[k % BATCHES], rng.uniform(*rates))
         if (value := least(state)) <= 0.0:
             return -value
+        # NaN is not ≤ 0: returned as it is, it leaves the claim open instead of holding
         if not np.isfinite(value):
             return value
     return 0.0

@@ -128,6 +128,7 @@ class _OnShapes:
         inducing = beta if self.method.basis == "inducing" else Decoupled(gamma, beta)
         noise = type(self.model.likelihood.initial_parameters())(zeros(()))
         self.theta = Theta(parameters, noise, inducing)
+        # of stride 0: the indices of 10¹² rows must not be allocated
         rows = self.ops.asarray(np.broadcast_to(np.int64(0), (sizes.b,)))
         sampled: Any = rows[: self.method.sampled_points] if self.method.sampled_points else ()
         self.batch = Batch(zeros((sizes.b, 1)), zeros((sizes.b,)), rows, (), sampled)

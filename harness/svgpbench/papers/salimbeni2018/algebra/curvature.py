@@ -41,6 +41,7 @@ def convexity(seed: int) -> Iterator[Row | Check]:
             least = _least_ratio(Surface(basis, likelihood, problem), seed, spread=WIDE)
             row = {"check": "not log-concave", "likelihood": likelihood, "basis": basis}
             yield row | {"residual": max(0.0, -least)}
+    # without jitter, which would make γ and β different, a_γ has no effect: D_γ = 0
     redundant = replace(problem, gamma=problem.Z[:2])
     least = _least_ratio(Surface("ORTH", "gaussian", redundant, jitter=0.0), seed)
     yield "γ in β", abs(least)
@@ -60,6 +61,7 @@ def inverse_covariance(seed: int) -> Iterator[Row | Check]:
         row = {"likelihood": likelihood}
         surface, x = at_optimum("DECOUPLED", likelihood, seed)
         best, size = surface.value(x), surface.lengths[0]
+        # ∂L_B = 2 ∂B L_B is 0 at L_B = 0 for any data, so gradient steps never leave it
         flat = np.concatenate([x[:size], np.zeros(len(x) - size)])  # L_B = 0
         value, slope = surface.gradient(flat[None])
         stationary = float(np.max(np.abs(slope[0, size:]))) / abs(value)

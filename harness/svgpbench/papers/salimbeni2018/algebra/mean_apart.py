@@ -70,6 +70,7 @@ class MeanApart:
         """Return the lowest negative bound for α a part of γ ∪ β, with a Gaussian likelihood."""
         u, weight = self.union, self.precision
         K_ax, a = u.Kuf[alpha], np.zeros(len(u.K))
+        # with Gaussian noise the bound is a term in a plus one in S: each has its optimum alone
         a[alpha] = np.linalg.solve(u.K[alpha, alpha] + weight * K_ax @ K_ax.T, weight * K_ax @ u.y)
         return float(self.bound_and_marginals(a, self.best_covariance)[0])
 

@@ -85,6 +85,7 @@ def _natural_parameters(problem: SmallProblem) -> Iterator[Row | Check]:
 
 def _expectation_parameters(problem: SmallProblem) -> Iterator[Row | Check]:
     """Check Eq. 14: m_γ⊥β = D_γ j_γ, m_β = S j_β and the diagonal of −Λ = S + m_βm_βᵀ, from marginals."""
+    # no jitter: marginals at γ and β are predictions, whose covariances have none
     orth = _orth("gaussian", problem, jitter=0.0)
     state = _general_state(orth)
     a, m, S = _parts(orth, state)

@@ -134,6 +134,7 @@ class Surface(Bench):
         shifted = (x[:, None] + shifts).reshape(-1, d)
         slopes = self.gradient(shifted)[1].reshape(P, 2, d, d)
         H = (slopes[:, 0] - slopes[:, 1]) / (2 * STEP)
+        # differences are symmetric up to their error only, and eigvalsh reads one triangle
         return 0.5 * (H + np.swapaxes(H, -1, -2))
 
     def in_weights(self, H: Floats) -> Floats:
@@ -162,6 +163,7 @@ class Surface(Bench):
         def curvature(x: Floats) -> Floats:
             return np.asarray(self.hessians(x[None])[0])
 
+        # a trust region takes indefinite Hessians too, as DECOUPLED has them
         result = minimize(
             self.value, start, jac=slope, hess=curvature, method="trust-exact", tol=1e-9
         )
