@@ -23,12 +23,8 @@ def whole_file(path: Path) -> Iterator[Path]:
         yield draft
         # a block that wrote nothing leaves the old file as it was
         if draft.exists():
-<<<<<<< HEAD
+            # before the rename: otherwise a crash can leave the new name with no content
             with draft.open("r+b") as file:  # Windows syncs only what is open for writing
-=======
-            with draft.open("rb") as file:
-                # before the rename: otherwise a crash can leave the new name with no content
->>>>>>> comments
                 os.fsync(file.fileno())
             draft.replace(path)
     finally:

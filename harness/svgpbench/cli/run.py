@@ -101,13 +101,8 @@ def run_command(
         device=device,
         threads=threads,
     )
-<<<<<<< HEAD
     plan = checked_plan(experiment, preset, selection)
-=======
-    declared = load_experiment(experiment)
-    cells = checked_cells(experiment, declared, preset, selection)
     # `not … > 0` refuses NaN too, which `… <= 0` would let through
->>>>>>> comments
     if timeout is not None and not timeout > 0:
         raise UserError(f"--timeout {timeout:g}: give a number of seconds above 0")
     if memory is not None and not memory > 0:

@@ -131,14 +131,9 @@ def _read(
     experiment = _experiment_name(cells)
     folder_records = records_in(folder, experiment)
     records = folder_records.records
-<<<<<<< HEAD
     if isinstance(cells, Plan):
-        settings = {_settings(identity.config) for identity in cells.identities}
-=======
-    if cells is not None:
         # not by id, which has the version of the method in it: versions may be what is compared
-        settings = {_settings(identify(cell).config) for cell in cells}
->>>>>>> comments
+        settings = {_settings(identity.config) for identity in cells.identities}
         records = [record for record in records if _settings(record.config) in settings]
     if backends:
         names = set(backends)
