@@ -39,7 +39,7 @@ _WORDS = {
 
 
 class Numbering(NamedTuple):
-    """How the values of a column number the rows: one number a row, on a scale of equal units."""
+    """A numbering of the rows by the values of a column: one number per row, in equal units."""
 
     in_order: bool  # from row to row the numbers rise, or they fall
     all_taken: bool  # no number between the least and the greatest is left out

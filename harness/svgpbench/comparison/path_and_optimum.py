@@ -36,7 +36,7 @@ class PathAndOptimum(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """What a difference of the runs belongs to; empty if the intervals do not tell."""
+        """Cause of a difference of the runs, the path or the family; empty if the intervals do not tell."""
         return verdict(self.ends.effect, self.optima.effect)
 
 

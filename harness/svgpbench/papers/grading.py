@@ -70,7 +70,7 @@ class Judged:
 
     @property
     def lasts(self) -> str:
-        """Whether the grade would last for as many steps again: `yes`, or the other grade; empty if neither.
+        """`yes` if the grade would last for as many steps again, or the other grade; empty if neither.
 
         Only grades of experiments can change with the number of steps.
         """

@@ -85,7 +85,7 @@ class WrittenFigure(NamedTuple):
     caption: str
     pdf: Path | None = None
     numbers: Path | None = None  # CSV of a computed frame
-    module: str = ""  # name of the module that computed_artefacts it
+    module: str = ""  # name of the module that draws it
 
 
 class WrittenTable(NamedTuple):

@@ -1,4 +1,4 @@
-"""How many inducing points are enough: fits with a rising number M, and bounds on what more could add."""
+"""A search for enough inducing points: fits with a rising number M, and bounds on what more could add."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure of the board: an entrant a row, with its rank, its gain and how fast it is."""
+"""Figure of the board: one row per entrant, with its rank, its gain and how fast it is."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class RatePair(NamedTuple):
 
 
 class Protocol(Strict):
-    """What is common to all runs."""
+    """Settings that all runs share."""
 
     backend: str
     batch_size: PositiveInt

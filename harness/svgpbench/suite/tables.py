@@ -18,7 +18,7 @@ def _percent(share: float) -> str:
 
 
 def board_table(board: Board) -> Table:
-    """Return the board: an entrant a row, the lowest average rank first."""
+    """Return the board: one row per entrant, the lowest average rank first."""
     rows = [
         (
             row.entrant,

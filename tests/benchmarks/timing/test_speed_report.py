@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from svgpbench.benchmarks.timing.report import (
@@ -170,6 +172,9 @@ def test_figures_agree_relative_to_the_median_of_their_step() -> None:
     assert errors(*map(with_figure, (1000.0, 1000.0, near))) == [False] * 3
     assert errors(*map(with_figure, (1000.0, 1000.0, far))) == [False, False, True]
     assert errors(*map(with_figure, (-1000.0, -1000.0, 1000.0))) == [False, False, True]
+    # NaN is refused alone, wherever it stands
+    for figures in ((math.nan, 7.0, 7.0), (7.0, math.nan, 7.0), (7.0, 7.0, math.nan)):
+        assert errors(*map(with_figure, figures)) == [math.isnan(x) for x in figures]
     # what runs alone agrees with nobody, and nothing is claimed
     alone = with_figure(5.0)
     assert errors(alone) == [False] and alone.difference is None

@@ -21,7 +21,7 @@ from svgpbench.benchmarks.timing.problems import (
     save_problem,
     shape_of,
 )
-from svgpbench.benchmarks.timing.process import ProcessFailed, TimedProcess
+from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused, TimedProcess
 from svgpbench.benchmarks.timing.rates import Rates, Sizes, best_of
 from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
 from svgpbench.errors import UserError
@@ -111,7 +111,7 @@ def _add_dispatch(process: TimedProcess, cells: Sequence[TimedCell]) -> None:
                 try:
                     answer = process.ask({"do": "prepare", **request})
                     seconds[key] = float(answer["call_s"]) / STEPS[cell.step]
-                except ProcessFailed:
+                except (ProcessFailed, StepRefused):
                     seconds[key] = None  # its dispatch then counts as rest
             cell.dispatch_s = seconds[key]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -105,7 +106,8 @@ def _mark(members: Sequence[TimedCell], figures: Sequence[float]) -> None:
         return
     tolerance = M_TOLERANCE if members[0].step in FAMILY_STEPS else TOLERANCE
     # no library is the reference: of three, the odd one is refused; of two far apart, both are
-    middle = statistics.median(figures)
+    # a NaN has no place in an order: it is refused below, and moves no other figure's median
+    middle = statistics.median([x for x in figures if not math.isnan(x)] or [math.nan])
     for cell, figure in zip(members, figures, strict=True):
         # 1e-300: figures of 0 agree, where 0/0 would be NaN and refused
         difference = abs(figure - middle) / max(abs(middle), 1e-300)

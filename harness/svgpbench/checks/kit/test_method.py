@@ -128,7 +128,7 @@ def test_a_step_at_scale_2_is_a_step_on_the_same_data_twice(ops: Ops, variant: M
 
 
 def test_e_steps_end_where_the_bound_is_stationary(ops: Ops, variant: MatrixCase) -> None:
-    """Where steps move the state no more, the bound's gradient in it is 1e-6 of that at the start, or less.
+    """The bound's gradient where steps end is at most 1e-6 of the gradient at the start.
 
     Entries of the state that are 0 at the end are no parameters, as above the diagonal of a factor.
     """

@@ -166,7 +166,7 @@ class TableOptions(NamedTuple):
 
     @property
     def header(self) -> bool | None:
-        """Whether a line names the columns; None to detect it."""
+        """False if no line names the columns; None to detect it."""
         return False if self.no_header else None
 
 

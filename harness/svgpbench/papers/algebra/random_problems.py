@@ -71,9 +71,18 @@ def frame_over(
     return decorate
 
 
+def positive_part(x: float) -> float:
+    """Return x where it is above 0, else 0, and NaN for NaN."""
+    return (
+        0.0 if x <= 0.0 else float(x)
+    )  # not max(0.0, x), which is 0 for NaN: the claim would hold
+
+
 def with_worst(frame: pd.DataFrame, part: pd.DataFrame, by: str | list[str]) -> pd.DataFrame:
-    """Append the row of `part` with the largest residual in each of its groups to a frame."""
-    worst = part.loc[part.groupby(by)["residual"].idxmax()]
+    """Append the row of `part` with the largest residual in each of its groups to a frame; NaN is largest."""
+    worst = part.loc[
+        part.assign(residual=part["residual"].fillna(np.inf)).groupby(by)["residual"].idxmax()
+    ]
     return pd.concat([frame, worst], ignore_index=True)
 
 

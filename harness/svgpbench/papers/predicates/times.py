@@ -223,6 +223,8 @@ class Reaches(Predicate):
             _seconds_to(run, sign * run[self.metric], sign * last - region)
             for run in (first, second)
         )
+        if not first_seconds:  # the first evaluation may be at 0 s
+            return math.inf if second_seconds else 1.0
         return second_seconds / first_seconds
 
 

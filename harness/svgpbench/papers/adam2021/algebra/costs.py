@@ -13,6 +13,7 @@ from svgpbench.checks.cases import VARIANTS, build_model
 from svgpbench.cost import Size, count
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.numerics.gaussian import Prior
+from svgpbench.papers.algebra.random_problems import positive_part
 from svgpbench.plugins import new_backend
 from svgpbench.tree import leaves
 
@@ -118,7 +119,7 @@ def compute_saved() -> pd.DataFrame:
             shares |= {f"{step}, {name}, {form}": x / y for step, (x, y) in steps.items()}
     rows = [{"check": check, "residual": share} for check, share in shares.items()]
     rows += [
-        {"check": f"excess of {check}", "residual": max(0.0, share - 1.0)}
+        {"check": f"excess of {check}", "residual": positive_part(share - 1.0)}
         for check, share in shares.items()
     ]
     return pd.DataFrame(rows)

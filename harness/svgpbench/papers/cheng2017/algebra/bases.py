@@ -22,6 +22,7 @@ from svgpbench.papers.algebra.random_problems import (
     Floats,
     bench_of,
     frame_over,
+    positive_part,
 )
 from svgpbench.papers.cheng2017.algebra.drawn import (
     gradients,
@@ -49,7 +50,7 @@ def as_printed(likelihood: str, seed: int) -> Iterator[Check]:
             state = b.e_step(state, b.full, 1.0 if likelihood == "gaussian" else 0.5)
         _, S, _ = b.posterior(state)
         size = np.linalg.eigvalsh(np.linalg.inv(S[0]) - np.linalg.inv(b.prior.Kuu[0]))
-        yield "best coupled S, log-concave", max(0.0, -float(size.min() / size.max()))
+        yield "best coupled S, log-concave", positive_part(-float(size.min() / size.max()))
 
 
 def _equations(likelihood: str, seed: int) -> Iterator[Check]:

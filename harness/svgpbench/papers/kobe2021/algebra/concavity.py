@@ -19,6 +19,7 @@ from svgpbench.papers.algebra.random_problems import (
     Floats,
     bench_of,
     frame_over,
+    positive_part,
 )
 from svgpbench.papers.kobe2021.algebra.cases import (
     FULL,
@@ -98,4 +99,4 @@ def concavity(seed: int, likelihood: str) -> Iterator[Check]:
         ("(μ, log g)", family, in_weights(family, seed, log=True), 2 * M),
     ):
         group = "log-concave" if likelihood in LOG_CONCAVE else likelihood
-        yield f"{coordinates}, {group}", max(0.0, largest_curvature(b, state_at, d))
+        yield f"{coordinates}, {group}", positive_part(largest_curvature(b, state_at, d))

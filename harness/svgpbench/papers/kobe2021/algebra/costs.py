@@ -10,7 +10,7 @@ import pandas as pd
 from svgpbench.checks.cases import build_model
 from svgpbench.cost import Size, count
 from svgpbench.methods.registry import build_named
-from svgpbench.papers.algebra.random_problems import bench_of
+from svgpbench.papers.algebra.random_problems import bench_of, positive_part
 from svgpbench.papers.kobe2021.algebra.cases import FULL, Rows, diagonal_bench, random_problem
 
 PRINTED = {(50, "O(M)"): 100, (50, "full"): 1325, (100, "O(M)"): 200, (100, "full"): 5150}
@@ -58,7 +58,7 @@ def twice_the_points() -> pd.DataFrame:
         larger, size = Size(n=10_000, M=2 * M, D=1, b=b), Size(n=10_000, M=M, D=1, b=b)
         ratio = _both_steps(DIAGONAL, larger) / _both_steps(FULL, size)
         case = {"check": "2M points against M", "M": M, "b": size.rows}
-        rows.append({**case, "residual": max(0.0, ratio - 1.0)})
+        rows.append({**case, "residual": positive_part(ratio - 1.0)})
     return pd.DataFrame(rows)
 
 

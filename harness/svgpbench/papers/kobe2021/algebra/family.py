@@ -30,6 +30,7 @@ from svgpbench.papers.algebra.random_problems import (
     Floats,
     Row,
     frame_over,
+    positive_part,
 )
 from svgpbench.papers.kobe2021.algebra.cases import (
     converged_state,
@@ -79,7 +80,7 @@ def best_q(seed: int) -> Iterator[Row]:
         yield gap("Z = X, rows twice", likelihood, replace(small, X=twice, Z=twice), 1e-6)
     outlier = replace(data, y=data.y + 6.0 * (np.arange(8) == 0))
     far = gap("Z = X, an outlier", "student-t", outlier, 0.0)
-    yield from (far, far | {"check": "negative g", "residual": max(0.0, -far["least_g"])})
+    yield from (far, far | {"check": "negative g", "residual": positive_part(-far["least_g"])})
 
 
 def printed_formulas(
@@ -121,7 +122,7 @@ def formulas(seed: int) -> Iterator[Row]:
     for check, residual in (
         ("printed formulas", worst_of(printed_formulas(ops, *blocks), expected)),
         ("our formulas", worst_of(formulas_of_the_method(ops, *blocks), expected)),
-        ("negative g", max(0.0, -values[0] / values[-1])),
+        ("negative g", positive_part(-values[0] / values[-1])),
     ):
         yield {"check": check, "seed": seed, "residual": residual}
 

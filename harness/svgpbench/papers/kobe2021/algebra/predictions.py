@@ -30,7 +30,7 @@ from svgpbench.config import (
 from svgpbench.experiments.cell import build_trainer
 from svgpbench.kernels import Theta
 from svgpbench.methods.diagonal_precision import DiagonalState
-from svgpbench.papers.algebra.random_problems import Floats
+from svgpbench.papers.algebra.random_problems import Floats, positive_part
 from svgpbench.papers.kobe2021.algebra.cases import Rows
 from svgpbench.training.blocks import Batch
 from svgpbench.training.em import Trainer
@@ -162,10 +162,10 @@ def mean_and_hyperparameters() -> pd.DataFrame:
     rows: Rows = []
     for data in SAMPLES:
         full, diagonal = fitted(data, FULL), fitted(data, DIAGONAL)
-        smoother = max(0.0, 1.0 - diagonal.roughness / full.roughness)
+        smoother = positive_part(1.0 - diagonal.roughness / full.roughness)
         rows.append({"check": "rougher mean", "data": data, "residual": smoother})
         for name in full.logs:
-            above = max(0.0, diagonal.logs[name] - full.logs[name] + REGION)
+            above = positive_part(diagonal.logs[name] - full.logs[name] + REGION)
             rows.append({"check": f"smaller {name}", "data": data, "residual": above})
     truth = sum_of_sinusoids(X[:, 0])
     for family, check in (
@@ -175,7 +175,7 @@ def mean_and_hyperparameters() -> pd.DataFrame:
     ):
         mean, deviation = fitted(SINUSOID, family).after
         covered = float(np.mean(np.abs(truth - mean) <= TWO_DEVIATIONS * deviation))
-        rows.append({"check": check, "data": SINUSOID, "residual": max(0.0, 0.9 - covered)})
+        rows.append({"check": check, "data": SINUSOID, "residual": positive_part(0.9 - covered)})
     return pd.DataFrame(rows)
 
 

@@ -20,7 +20,7 @@ from svgpbench.kernels import Theta
 from svgpbench.kernels.bases import Decoupled
 from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.methods import build_method
-from svgpbench.papers.algebra.random_problems import Row
+from svgpbench.papers.algebra.random_problems import Row, positive_part
 from svgpbench.plugins import new_backend
 from svgpbench.training.blocks import Batch, data_term, factor_at, prior_at
 
@@ -104,7 +104,7 @@ def costs() -> pd.DataFrame:
     for sizes, ratio in zip(ladder, ratios, strict=True):
         rows.append({"check": "extra γ over extra β", "ratio": 1.0 / ratio} | sizes._asdict())
     for before, after in pairwise(ratios):
-        rise = max(0.0, after / before - 1.0)
+        rise = positive_part(after / before - 1.0)
         rows.append({"check": "extra β over extra γ", "residual": rise})
     return pd.DataFrame(rows)
 

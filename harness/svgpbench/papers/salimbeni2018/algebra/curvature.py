@@ -8,7 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from svgpbench.checks.cases import SmallProblem
-from svgpbench.papers.algebra.random_problems import SEEDS, Check, Floats, Row, frame_over
+from svgpbench.papers.algebra.random_problems import (
+    SEEDS,
+    Check,
+    Floats,
+    Row,
+    frame_over,
+    positive_part,
+)
 from svgpbench.papers.salimbeni2018.algebra.surface import (
     Surface,
     at_optimum,
@@ -36,11 +43,11 @@ def convexity(seed: int) -> Iterator[Row | Check]:
         for likelihood in STRICTLY_LOG_CONCAVE:
             least = _least_ratio(Surface(basis, likelihood, problem), seed)
             row = {"check": f"{basis} convex", "likelihood": likelihood}
-            yield row | {"residual": max(0.0, least)}
+            yield row | {"residual": positive_part(least)}
         for likelihood in ("student-t", "squashed probit"):
             least = _least_ratio(Surface(basis, likelihood, problem), seed, spread=WIDE)
             row = {"check": "not log-concave", "likelihood": likelihood, "basis": basis}
-            yield row | {"residual": max(0.0, -least)}
+            yield row | {"residual": positive_part(-least)}
     # without jitter, which would make γ and β different, a_γ has no effect: D_γ = 0
     redundant = replace(problem, gamma=problem.Z[:2])
     least = _least_ratio(Surface("ORTH", "gaussian", redundant, jitter=0.0), seed)
@@ -66,7 +73,10 @@ def inverse_covariance(seed: int) -> Iterator[Row | Check]:
         value, slope = surface.gradient(flat[None])
         stationary = float(np.max(np.abs(slope[0, size:]))) / abs(value)
         yield row | {"check": "L_B = 0 is stationary", "residual": stationary}
-        yield row | {"check": "L_B = 0 is not optimal", "residual": max(0.0, value / best - 1.0)}
+        yield row | {
+            "check": "L_B = 0 is not optimal",
+            "residual": positive_part(value / best - 1.0),
+        }
         yield row | {"check": "curvature at L_B = 0", "residual": _downward(surface, flat)}
         state = surface.start
         for step in range(ADAM_STEPS + 1):
@@ -80,7 +90,7 @@ def inverse_covariance(seed: int) -> Iterator[Row | Check]:
 def _downward(surface: Surface, x: Floats) -> float:
     """Return the size of the most negative eigenvalue relative to the largest; 0 if none is negative."""
     eigenvalues = np.linalg.eigvalsh(surface.hessians(x[None])[0])
-    return max(0.0, -float(eigenvalues[0] / eigenvalues[-1]))
+    return positive_part(-float(eigenvalues[0] / eigenvalues[-1]))
 
 
 def _conditions(seed: int) -> Iterator[Row | Check]:
@@ -106,7 +116,7 @@ def _problems(seed: int) -> dict[str, SmallProblem]:
 
 def _advantage(better: Floats, worse: Floats) -> float:
     """Return the relative excess of the condition number of `worse` over that of `better`, at least 0."""
-    return max(0.0, float(np.linalg.cond(worse) / np.linalg.cond(better)) - 1.0)
+    return positive_part(float(np.linalg.cond(worse) / np.linalg.cond(better)) - 1.0)
 
 
 @frame_over(seed=SEEDS)

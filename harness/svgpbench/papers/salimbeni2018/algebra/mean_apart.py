@@ -20,6 +20,7 @@ from svgpbench.papers.algebra.random_problems import (
     Floats,
     Row,
     frame_over,
+    positive_part,
 )
 from svgpbench.papers.salimbeni2018.algebra.surface import (
     FAR,
@@ -105,7 +106,7 @@ def mean_apart(seed: int) -> Iterator[Row | Check]:
         ("β in α", Surface("ORTH", "gaussian", problem), slice(0, None)),
     ):
         loss = (MeanApart(orth).best(alpha) - best) / abs(best)
-        yield check, max(0.0, loss)
+        yield check, positive_part(loss)
 
 
 def _difference(computed: list[Floats], surface: Surface, x: Floats) -> float:

@@ -22,6 +22,7 @@ from svgpbench.papers.algebra.random_problems import (
     Check,
     bench_of,
     frame_over,
+    positive_part,
     random_problem,
 )
 from svgpbench.tree import leaves
@@ -43,7 +44,7 @@ def collapsed(seed: int) -> Iterator[Check]:
     bounds["log p(y)"] = gpr_bound(theta, "matern52", problem.X, problem.y)
     for low, high in pairwise(bounds):
         gap = (bounds[high] - bounds[low]) / abs(bounds["log p(y)"])
-        yield f"{low} ≤ {high}", max(0.0, -gap)
+        yield f"{low} ≤ {high}", positive_part(-gap)
         yield f"{low} < {high}", gap
     points = dataclasses.replace(problem, Z=problem.X)
     usual, narrower = (bench_of(WIDTHS[x], "gaussian", points) for x in ("prior", "a v_i each"))
@@ -76,7 +77,7 @@ def any_likelihood(likelihood: str, seed: int) -> Iterator[Check]:
             state = b.e_step(state, b.full, 0.5)
         bounds.append(_bound(b, state))
     gap = (bounds[1] - bounds[0]) / abs(bounds[0])
-    yield f"{likelihood}: prior ≤ one v", max(0.0, -gap)
+    yield f"{likelihood}: prior ≤ one v", positive_part(-gap)
     yield f"{likelihood}: prior < one v", gap
 
 
@@ -100,6 +101,6 @@ def step_costs() -> pd.DataFrame:
         )
         usual, *narrower = (float(cost.e_step.flops + cost.m_step.flops) for cost in counts)
         for name, flops in zip(("one v", "a v_i each"), narrower, strict=True):
-            extra = max(0.0, flops / usual - 1.0)
+            extra = positive_part(flops / usual - 1.0)
             rows.append({"check": f"{family}, {name}", "n": size.n, "M": size.M, "residual": extra})
     return pd.DataFrame(rows)
