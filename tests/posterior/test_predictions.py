@@ -17,6 +17,7 @@ from small_fits import QUICK
 
 from svgpbench.api import Posterior, UserError, fit
 from svgpbench.likelihoods import likelihoods
+from svgpbench.plugins import load_backend
 from svgpbench.posterior import posterior as posterior_module
 
 Floats = npt.NDArray[np.float64]
@@ -211,3 +212,43 @@ def test_what_no_input_changes_is_factorised_once(
     assert "factors" in vars(posterior) and "factors" not in vars(copy)
     np.testing.assert_array_equal(copy.latent(rows), [mean, variance])
     assert sorted(set(calls)) == ["factorise", "prior_at"]
+
+
+@pytest.mark.parametrize("name", ["t-svgp", "q-svgp", "diagonal-precision", "sgpr"])
+def test_the_covariance_between_inputs_is_that_of_the_joint_normal(name: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    posterior = fit(X, np.sin(2.0 * X[:, 0]), method=name, inducing=6, training=QUICK)
+    rows = rng.normal(size=(7, 2))
+    found, (mean, variance) = posterior.latent_covariance(rows), posterior.latent(rows)
+    np.testing.assert_allclose(np.diagonal(found[0]), variance[0], rtol=1e-7)
+    # the dense formula, with an inverse, from what `inducing` returns
+    Z, _, S = posterior.inducing()
+    k = posterior.model.covariance(load_backend("numpy"), posterior.theta)
+    at = (rows - posterior.x_mean) / posterior.x_scale
+    A = k.cross(at, Z)[0] @ np.linalg.inv(k.square(Z)[0])
+    wanted = k.cross(at, at)[0] - A @ (k.square(Z)[0] - S[0]) @ A.T
+    np.testing.assert_allclose(found[0], wanted, rtol=1e-5, atol=1e-8)
+    assert np.abs(found[0] - np.diag(variance[0])).max() > 1e-3
+    draws = posterior.samples(rows, 20_000)
+    assert draws.shape == (20_000, 1, 7)
+    np.testing.assert_allclose(draws[:, 0].mean(axis=0), mean[0], atol=0.04)
+    np.testing.assert_allclose(np.cov(draws[:, 0].T), found[0], atol=0.04)
+    np.testing.assert_array_equal(posterior.samples(rows, 2), posterior.samples(rows, 2))
+    assert (posterior.samples(rows, 2) != posterior.samples(rows, 2, seed=1)).all()
+
+
+def test_draws_at_one_input_twice_are_equal_there() -> None:
+    X, _, posterior = fitted("gaussian")
+    first, second = posterior.samples(np.repeat(X[:1], 2, axis=0), 5)[:, 0].T
+    np.testing.assert_allclose(first, second, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["orth", "decoupled", "t-vgp"])
+def test_without_one_q_of_u_there_is_no_covariance_between_inputs(name: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    bases = {"count": 4, "gamma": 6} if name in ("orth", "decoupled") else {"count": 6}
+    posterior = fit(X, X[:, 0], method=name, inducing=bases, training=QUICK)
+    with pytest.raises(UserError, match=f"{name!r} has no q.u. of one set"):
+        posterior.samples(X)

@@ -112,7 +112,7 @@ class _OutputOfGzip(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Buffer) -> int:
-        count = self._output.readinto(buffer)
+        count = self._output.readinto(buffer) or 0
         # up to a wrong code there is output; only the exit code tells that more was to come
         if not count and self._process.wait() == 1:
             raise WrongContent("its compression is damaged (gzip cannot read it to the end)")

@@ -20,6 +20,7 @@ from svgpbench.kernels.compound import build_kernel
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.likelihoods.likelihood import Conditional
 from svgpbench.methods import AnyMethod, build_method
+from svgpbench.numerics.gaussian import Prior
 from svgpbench.numerics.streams import Stream
 from svgpbench.ops import Tree
 from svgpbench.plugins import load_backend
@@ -203,6 +204,73 @@ class Posterior:
                 f"row {np.argmin(fits)} of X is too far from the training's for float64"
             )
         return mu, v
+
+    def latent_covariance(self, X: npt.ArrayLike | pd.DataFrame) -> Floats:
+        """Return the covariance of each latent function between inputs X, [P, t, t].
+
+        It is in standardised units of y, as the variance of `latent`, which is its diagonal. It takes O(t²)
+        memory and O(t²M) time.
+
+        Args:
+            X: inputs [t, D].
+
+        Returns:
+            K(X, X) − Wᵀ(I − L⁻¹SL⁻ᵀ)W with W = L⁻¹K(Z, X), K(Z, Z) = LLᵀ and q(u) = N(m, S).
+
+        Raises:
+            UserError: as `latent`, and if the method has no q(u) of one set of inducing inputs.
+
+        Examples:
+            >>> import numpy as np
+            >>> from svgpbench.api import fit
+            >>> X = np.linspace(0.0, 1.0, 40)[:, None]
+            >>> posterior = fit(X, np.sin(6.0 * X[:, 0]), inducing=10)
+            >>> posterior.latent_covariance(X[:3]).shape
+            (1, 3, 3)
+        """
+        ops, (prior, q) = load_backend("numpy"), self.factors
+        if not isinstance(prior, Prior):
+            raise UserError(
+                f"method {self.method.name!r} has no q(u) of one set of inducing inputs, and so no "
+                "covariance between inputs here"
+            )
+        rows, covariance = np.concatenate(self.standardised_inputs(X)), self.model.covariance
+        k = covariance(ops, self.theta)
+        _, S = self.method.posterior(ops, prior, q)
+        W = ops.solve_triangular(prior.L, k.cross(self.theta.inducing, rows))
+        half = ops.solve_triangular(prior.L, S)
+        white = ops.solve_triangular(prior.L, ops.matrix_transpose(half))  # L⁻¹SL⁻ᵀ
+        return np.asarray(k.cross(rows, rows) + ops.matrix_transpose(W) @ (white @ W - W))
+
+    def samples(self, X: npt.ArrayLike | pd.DataFrame, count: int = 1, *, seed: int = 0) -> Floats:
+        """Draw the latent functions at inputs X jointly, [count, P, t].
+
+        They are in standardised units of y, as the mean of `latent`: y_mean + y_scale · f of `facts` has the
+        units of y. Independent draws of `latent` would jump from row to row; these are functions.
+
+        Args:
+            X: inputs [t, D].
+            count: number of draws.
+            seed: seed of the draws; the same seed gives the same functions.
+
+        Raises:
+            UserError: as `latent_covariance`.
+
+        Examples:
+            >>> import numpy as np
+            >>> from svgpbench.api import fit
+            >>> X = np.linspace(0.0, 1.0, 40)[:, None]
+            >>> posterior = fit(X, np.sin(6.0 * X[:, 0]), inducing=10)
+            >>> posterior.samples(X, 5).shape
+            (5, 1, 40)
+        """
+        covariance = self.latent_covariance(X)
+        mean, _ = self.latent(X)
+        # close inputs make a covariance that Cholesky refuses; eigenvalues of rounding are dropped instead
+        values, vectors = np.linalg.eigh(covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        draws = np.random.default_rng(seed).standard_normal((count, *mean.shape))
+        return np.asarray(mean + np.einsum("pts,cps->cpt", root, draws), dtype=np.float64)
 
     def predict(
         self,
