@@ -5,9 +5,10 @@ An adapter is a Python file with up to five functions:
     build(problem)        → model, at the problem's θ and q(u); the only one that is required
     bound(model)          → the bound of the batch, or a dict with `bound`, `kl`, `expected_log_likelihood`
     predict(model, X)     → a dict with `mean`, `variance` of q(f) and `log_density` of the problem's y_test
-    step(model, gamma)    → the model after a natural-gradient step of size γ, or None if it is changed in place
+    step(model, gamma)    → the model after a natural-gradient step of size γ, or None (changed in place)
     gradient(model)       → a dict of the gradient of the bound in constrained parameters: `variance`,
-                            `lengthscales`, `noise_variance` or `scale`, `mean_constant`, `Z`, `q_mean`, `q_factor`
+                            `lengthscales`, `noise_variance` or `scale`, `mean_constant`, `Z`, `q_mean`,
+                            `q_factor`
 
 A function or key that is left out, or that raises `NotImplementedError`, skips its tests. A line
 `precision = "float32"` asks for the tolerances of float32.

@@ -99,7 +99,7 @@ class Results:
 
 
 class _Returned(dict[str, Any]):
-    """The dict that an adapter's function returned; a missing key is a result that the adapter does not have."""
+    """The dict that an adapter's function returned; reading a missing key raises `NotImplementedError`."""
 
     def __init__(self, function: str, values: Any) -> None:
         if not isinstance(values, Mapping):

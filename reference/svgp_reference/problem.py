@@ -54,7 +54,7 @@ class Problem:
     """The constant prior mean c."""
     jitter: float
     likelihood: str
-    """`gaussian`, `bernoulli-probit` (p(y = 1 | f) = Φ(f), y is 0 or 1), `poisson` (mean exp(f)) or `student-t`."""
+    """`gaussian`, `bernoulli-probit` (p(y = 1 | f) = Φ(f)), `poisson` (mean exp(f)) or `student-t`."""
     likelihood_parameters: Mapping[str, float]
     """`noise_variance` for gaussian; `scale` and `degrees_of_freedom` for student-t."""
     n: int
@@ -101,7 +101,7 @@ class Problem:
     def tolerance(self, answer: str, precision: Precision = "float64") -> float | None:
         """Return the largest relative difference that is allowed.
 
-        It is None for float32 if K(Z, Z) has no Cholesky factor in float32.
+        It is None for float32 if the condition number of K(Z, Z) is above 2²³: no digit is left.
 
         Example:
             >>> load("gaussian-se-whitened").tolerance("bound")
@@ -151,6 +151,6 @@ def load(name: str) -> Problem:
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the array, which cannot be changed from now on: an adapter may not move the next test's numbers."""
+    """Return the array after making it read-only, so that no adapter changes the numbers of the next test."""
     array.flags.writeable = False
     return array

@@ -9,8 +9,8 @@ of this repository.
 * Algebra is dense and in the coordinates of u: K⁻¹ is an inverse, A = K⁻¹ K(Z, X), and q(u) = N(m, S).
 * Integrals without a closed form use the trapezoidal rule in f = μ + √v t. Its error falls exponentially in
   1/step if the integrand is analytic, so half of the step is a check of 35 digits.
-* Derivatives of μ_i, v_i and KL are central differences with step 1e-28. The derivatives of E[log p(y_i | f)] in
-  μ_i and v_i are E[∂log p/∂f] and ½ E[∂²log p/∂f²].
+* Derivatives of μ_i, v_i and KL are central differences with step 1e-28. The derivatives of
+  E[log p(y_i | f)] in μ_i and v_i are E[∂log p/∂f] and ½ E[∂²log p/∂f²].
 """
 
 from __future__ import annotations

@@ -12,26 +12,24 @@ import hashlib
 import json
 import math
 import platform
-import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-HERE = Path(__file__).parent
-DIGESTS = HERE / "digests.txt"
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "reference")]
-
 import check_numpy
+import numpy as np
 import svgp_reference
 from svgp_reference.adapter import load_adapter
 from svgp_reference.comparison import Results, relative_difference
 from svgp_reference.problem import FOLDER, Problem
 
+HERE = Path(__file__).parent
+DIGESTS = HERE / "digests.txt"
+
 METHOD = (
-    "mpmath from the definitions: dense algebra in the coordinates of u; expectations in closed form or by the "
-    "trapezoidal rule, halved once as a check; gradients by central differences; optimum by the collapsed bound"
+    "mpmath from the definitions: dense algebra in the coordinates of u; expectations in closed form or by "
+    "the trapezoidal rule, whose step is halved once as a check; gradients by central differences; optimum "
+    "by the collapsed bound"
 )
 PRECISION = "80 digits, integrals 42; printed: 30 digits, and the nearest float64"
 NODES = (20, 50, 100, 200, 300)
@@ -40,6 +38,8 @@ MARGIN = 100.0
 
 LEAST = {"float64": {"": 1e-10, "gradient": 1e-9}, "float32": {"": 1e-4, "gradient": 1e-3}}
 LARGEST = 0.1
+MOST_CONDITION = 2.0**23
+"""Condition number of K(Z, Z) from which float32 has no digits."""
 
 
 def tolerances(differences: dict[str, float] | None, precision: str) -> dict[str, float] | None:
@@ -82,7 +82,8 @@ def signed(problem: Problem, info: dict[str, Any]) -> dict[str, Any]:
     assert tolerance is not None
     info = info | {"gauss_hermite_nodes": enough_nodes(problem, tolerance)}
     ours = differences_of_svgpbench(Problem(**(vars(problem) | {"info": info})))
-    single = check_numpy.differences(problem, np.float32)
+    has_float32 = info["condition_number"] < MOST_CONDITION
+    single = check_numpy.differences(problem, np.float32) if has_float32 else None
     return {
         "name": info["name"],
         "purpose": info["purpose"],
@@ -94,7 +95,7 @@ def signed(problem: Problem, info: dict[str, Any]) -> dict[str, Any]:
         "checks_made": [
             {
                 "program": "tests/reference/check_numpy.py",
-                "form": "float64; whitened, triangular solves, Gauss-Hermite, closed-form gradients, dual steps",
+                "form": "float64; whitened, triangular solves, Gauss-Hermite, adjoints, dual steps",
                 "largest_difference": float(f"{max(exact.values()):.1e}"),
             },
             {

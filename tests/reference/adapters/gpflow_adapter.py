@@ -39,7 +39,7 @@ def _likelihood(problem: Problem) -> Any:
     likelihood = {
         "gaussian": lambda: kinds.Gaussian(variance=p["noise_variance"]),
         "bernoulli-probit": lambda: kinds.Bernoulli(invlink=probit),
-        "poisson": lambda: kinds.Poisson(),
+        "poisson": kinds.Poisson,
         "student-t": lambda: kinds.StudentT(scale=p["scale"], df=p["degrees_of_freedom"]),
     }[problem.likelihood]()
     nodes = problem.info["gauss_hermite_nodes"]

@@ -41,7 +41,10 @@ def build(problem: Problem) -> Built:
     p = problem.likelihood_parameters
     nodes = int(problem.info["gauss_hermite_nodes"]) or 20
     likelihood, parameters = {
-        "gaussian": lambda: (GaussianLikelihood(), GaussianParameters(p["noise_variance"])),
+        "gaussian": lambda: (
+            GaussianLikelihood(),
+            GaussianParameters(ops.asarray(np.float64(p["noise_variance"]))),
+        ),
         "bernoulli-probit": lambda: (BernoulliProbit(nodes=nodes), NoParameters()),
         "poisson": lambda: (Poisson(nodes=nodes), NoParameters()),
         "student-t": lambda: (
