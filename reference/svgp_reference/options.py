@@ -58,7 +58,10 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Write how many answers were compared, and how many there are."""
     counts = {
-        outcome: sum("svgp_reference" in x.nodeid for x in terminalreporter.getreports(outcome))
+        outcome: sum(
+            "test_library.py::test_answer[" in x.nodeid
+            for x in terminalreporter.getreports(outcome)
+        )
         for outcome in ("passed", "failed", "error", "xfailed", "skipped")
     }
     wrong = counts["failed"] + counts["error"]
