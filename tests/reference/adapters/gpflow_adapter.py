@@ -1,0 +1,133 @@
+"""Adapter of GPflow: `gpflow.models.SVGP` with `NaturalGradient`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from svgp_reference import Problem
+
+KERNELS = {
+    "se": gpflow.kernels.SquaredExponential,
+    "matern32": gpflow.kernels.Matern32,
+    "matern52": gpflow.kernels.Matern52,
+}
+
+
+class JitteredPoints(gpflow.inducing_variables.InducingPoints):
+    """Inducing inputs with their own jitter on K(Z, Z), independent of GPflow's global jitter."""
+
+    def __init__(self, Z: Any, jitter: float) -> None:
+        super().__init__(Z)
+        self.jitter = jitter
+
+
+@gpflow.covariances.Kuu.register(JitteredPoints, gpflow.kernels.Kernel)  # type: ignore[untyped-decorator, unused-ignore]
+def _jittered(points: JitteredPoints, kernel: Any, *, jitter: float = 0.0) -> Any:
+    return kernel(points.Z) + points.jitter * tf.eye(points.num_inducing, dtype=points.Z.dtype)
+
+
+def probit(f: Any) -> Any:
+    """Return Φ(f); GPflow's own link is squashed to [1e-3, 1 − 1e-3]."""
+    return 0.5 * tf.math.erfc(-f / np.sqrt(2.0))
+
+
+def _likelihood(problem: Problem) -> Any:
+    p, kinds = problem.likelihood_parameters, gpflow.likelihoods
+    likelihood = {
+        "gaussian": lambda: kinds.Gaussian(variance=p["noise_variance"]),
+        "bernoulli-probit": lambda: kinds.Bernoulli(invlink=probit),
+        "poisson": kinds.Poisson,
+        "student-t": lambda: kinds.StudentT(scale=p["scale"], df=p["degrees_of_freedom"]),
+    }[problem.likelihood]()
+    nodes = problem.info["gauss_hermite_nodes"]
+    if nodes:
+        likelihood.quadrature = gpflow.quadrature.NDiagGHQuadrature(1, nodes)
+    return likelihood
+
+
+def build(problem: Problem) -> tuple[Any, Problem]:
+    """Return the SVGP at the problem's θ and q."""
+    scales = problem.lengthscales
+    model = gpflow.models.SVGP(
+        KERNELS[problem.kernel](problem.variance, scales if len(scales) > 1 else scales[0]),
+        _likelihood(problem),
+        JitteredPoints(problem.Z, problem.jitter),
+        mean_function=gpflow.functions.Constant(problem.mean_constant),
+        q_mu=problem.q_mean[:, None],
+        q_sqrt=problem.q_factor[None],
+        whiten=problem.whitened,
+        num_data=problem.n,
+    )
+    return model, problem
+
+
+def _batch(problem: Problem) -> tuple[Any, Any]:
+    return tf.constant(problem.X_batch), tf.constant(problem.y_batch[:, None])
+
+
+def bound(built: tuple[Any, Problem]) -> dict[str, Any]:
+    """Return the bound and its parts."""
+    model, problem = built
+    X, y = _batch(problem)
+    V = model.likelihood.variational_expectations(X, *model.predict_f(X), y)
+    return {
+        "bound": model.elbo((X, y)).numpy(),
+        "kl": model.prior_kl().numpy(),
+        "expected_log_likelihood": V.numpy(),
+    }
+
+
+def predict(built: tuple[Any, Problem], X: Any) -> dict[str, Any]:
+    """Return the marginals of q(f), and the log density of the problem's test targets."""
+    model, problem = built
+    mean, variance = model.predict_f(tf.constant(X))
+    y = tf.constant(problem.y_test[:, None])
+    density = model.likelihood.predict_log_density(tf.constant(X), mean, variance, y)
+    return {
+        "mean": mean.numpy()[:, 0],
+        "variance": variance.numpy()[:, 0],
+        "log_density": density.numpy(),
+    }
+
+
+def step(built: tuple[Any, Problem], gamma: float) -> None:
+    """Take one natural-gradient step in place."""
+    model, problem = built
+    natural = gpflow.optimizers.NaturalGradient(gamma=gamma)
+    loss = model.training_loss_closure(_batch(problem), compile=False)
+    natural.minimize(loss, [(model.q_mu, model.q_sqrt)])
+
+
+def gradient(built: tuple[Any, Problem]) -> dict[str, Any]:
+    """Return the gradient of the bound in constrained parameters."""
+    model, problem = built
+    parameters = {
+        "variance": model.kernel.variance,
+        "lengthscales": model.kernel.lengthscales,
+        "mean_constant": model.mean_function.c,
+        "Z": model.inducing_variable.Z,
+        "q_mean": model.q_mu,
+        "q_factor": model.q_sqrt,
+    }
+    if problem.likelihood in ("gaussian", "student-t"):
+        name = {"gaussian": "noise_variance", "student-t": "scale"}[problem.likelihood]
+        noise = model.likelihood.variance if name == "noise_variance" else model.likelihood.scale
+        parameters[name] = noise
+    variables = {k: x.unconstrained_variable for k, x in parameters.items()}
+    with tf.GradientTape() as tape:
+        value = model.elbo(_batch(problem))
+    found = {k: x.numpy() for k, x in tape.gradient(value, variables).items()}
+    for name in {"variance", "lengthscales", "noise_variance", "scale"} & set(found):
+        slope = parameters[name].transform.forward_log_det_jacobian(variables[name], event_ndims=0)
+        found[name] = found[name] / np.exp(slope.numpy())
+    # the map from the vector of unconstrained entries to the triangle only moves them
+    factor = parameters["q_factor"].transform.forward(tf.constant(found["q_factor"])).numpy()
+    return found | {
+        "lengthscales": np.atleast_1d(found["lengthscales"]),
+        "mean_constant": np.sum(found["mean_constant"]),
+        "q_mean": found["q_mean"][:, 0],
+        "q_factor": factor[0],
+    }
