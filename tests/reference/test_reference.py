@@ -35,7 +35,6 @@ HARD = {
     "gaussian-variance-1e4",
     "gaussian-near-duplicate-inducing",
     "student-t-outliers",
-    "bernoulli-one-class",
     "poisson-batch-of-one",
     "gaussian-condition-1e10",
 }
@@ -105,7 +104,6 @@ def test_every_hard_case_is_hard() -> None:
     Z = hard["gaussian-near-duplicate-inducing"].Z[:, 0]
     assert np.min(np.diff(np.sort(Z))) == pytest.approx(1e-6)
     assert hard["student-t-outliers"].info["smallest_beta"] < -0.1
-    assert set(hard["bernoulli-one-class"].y) == {1.0}
     assert len(hard["poisson-batch-of-one"].batch) == 1
     assert hard["gaussian-condition-1e10"].info["condition_number"] > 1e10
 
