@@ -35,6 +35,7 @@ HARD = {
     "gaussian-variance-1e4",
     "gaussian-near-duplicate-inducing",
     "student-t-outliers",
+    "bernoulli-one-class",
     "poisson-batch-of-one",
     "gaussian-condition-1e10",
 }
@@ -104,6 +105,7 @@ def test_every_hard_case_is_hard() -> None:
     Z = hard["gaussian-near-duplicate-inducing"].Z[:, 0]
     assert np.min(np.diff(np.sort(Z))) == pytest.approx(1e-6)
     assert hard["student-t-outliers"].info["smallest_beta"] < -0.1
+    assert set(hard["bernoulli-one-class"].y) == {1.0}
     assert len(hard["poisson-batch-of-one"].batch) == 1
     assert hard["gaussian-condition-1e10"].info["condition_number"] > 1e10
 
@@ -362,8 +364,9 @@ def test_known_failures_name_tests_and_reasons(tmp_path: Path) -> None:
         load_known_failures(tmp_path / "other.txt", tests)
 
 
-def run_pytest(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the tests of the package in a process of its own, as a library does."""
+def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the tests of the package from a folder of its own, as a library does."""
+    arguments = ("--rootdir", str(folder), *arguments)
     code = (
         f"import sys; sys.path[:0] = [{str(REFERENCE)!r}, {str(HERE)!r}]; import pytest; "
         f"sys.exit(pytest.main({['-p', 'svgp_reference.plugin', '-p', 'no:cacheprovider', *arguments]!r}))"
@@ -372,7 +375,9 @@ def run_pytest(*arguments: str) -> subprocess.CompletedProcess[str]:
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"
     }  # other plugins take seconds to load
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=alone)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env=alone, cwd=folder
+    )
 
 
 ADAPTER = """
@@ -392,7 +397,7 @@ def test_the_command_of_a_library(tmp_path: Path) -> None:
         "gaussian-minibatch.bound  # doubled\ngaussian-matern52.kl\n", encoding="utf-8"
     )
     options = ["--adapter", str(adapter), "--known-failures", str(known), "-k", "gaussian-m"]
-    ran = run_pytest("-q", "--rootdir", str(tmp_path), "--pyargs", "svgp_reference", *options)
+    ran = run_pytest(tmp_path, "-q", "--pyargs", "svgp_reference", *options)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "gaussian-matern52.bound: expected" in ran.stdout
     assert "[XPASS(strict)] listed in" in ran.stdout
@@ -401,15 +406,13 @@ def test_the_command_of_a_library(tmp_path: Path) -> None:
 
 
 def test_wrong_options_have_status_4(tmp_path: Path) -> None:
-    ran = run_pytest(
-        "--rootdir", str(tmp_path), "--pyargs", "svgp_reference", "--adapter", "absent.py"
-    )
+    ran = run_pytest(tmp_path, "--pyargs", "svgp_reference", "--adapter", "absent.py")
     assert ran.returncode == 4
     assert "ERROR: --adapter absent.py: no such file" in ran.stderr
 
 
 def test_without_an_adapter_one_line_says_what_to_do(tmp_path: Path) -> None:
-    ran = run_pytest("-rs", "--rootdir", str(tmp_path), "--pyargs", "svgp_reference")
+    ran = run_pytest(tmp_path, "-rs", "--pyargs", "svgp_reference")
     assert ran.returncode == 0
     assert "no adapter: run `pytest --pyargs svgp_reference --adapter FILE`" in ran.stdout
 
