@@ -125,19 +125,18 @@ def failure(
     problem: Problem, answer: str, got: npt.ArrayLike, precision: str, tolerance: float
 ) -> str:
     """Return why a result is no answer, in one paragraph; an empty string if it is one."""
-    expected = problem.answers[answer]
-    at = f"{problem.name}.{answer}"
+    expected, test = problem.answers[answer], f"{problem.name}.{answer}"
     try:
         difference = relative_difference(got, expected)
     except ValueError as error:
-        return f"{at}: {error}. {problem.info['purpose']}"
+        return f"{test}: {error}. {problem.info['purpose']}"
     if difference <= tolerance:
         return ""
     entry = _worst_entry(np.asarray(got, dtype=np.float64), expected)
     where = f" at {list(map(int, entry))}, where the difference is largest," if entry else ""
     a, e = (float(np.asarray(x, dtype=np.float64)[entry]) for x in (got, expected))
     return (
-        f"{at}:{where} expected {e!r}, got {a!r}. The relative difference {difference:.1e} is above the "
+        f"{test}:{where} expected {e!r}, got {a!r}. The relative difference {difference:.1e} is above the "
         f"tolerance {tolerance:.0e} for {precision}. What this problem is for: {problem.info['purpose']}"
     )
 

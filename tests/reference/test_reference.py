@@ -15,8 +15,8 @@ import make_mpmath
 import numpy as np
 import pytest
 import svgp_reference
+from add_checks import DIGESTS, digest
 from check_numpy import NumpySVGP, Terms
-from sign import DIGESTS, digest
 from svgp_reference.adapter import (
     Adapter,
     AdapterError,

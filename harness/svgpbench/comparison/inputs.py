@@ -12,7 +12,7 @@ from svgpbench.config import CellConfig
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment
 from svgpbench.experiments.identity import essential
-from svgpbench.experiments.plan import Plan
+from svgpbench.experiments.plan import Plan, experiment_of
 from svgpbench.results.collect import Collected, refuse_mixture, several_forms
 from svgpbench.results.frames import final_frame, reference_backend
 from svgpbench.results.records import Record
@@ -113,22 +113,20 @@ def folders(
     Raises:
         UserError: a folder has no such records, or some that do not fit together.
     """
-    side_1, notes_1 = _read(first, cells, backends)
-    side_2, notes_2 = _read(second, cells, backends)
-    what = f"{_experiment_name(cells) or 'all experiments'}: {first} against {second}"
+    name = None if cells is None else experiment_of(cells).name
+    side_1, notes_1 = _read(first, name, cells, backends)
+    side_2, notes_2 = _read(second, name, cells, backends)
+    what = f"{name or 'all experiments'}: {first} against {second}"
     return Sides(what, side_1, side_2, ("method", "backend"), True, notes_1 + notes_2)
 
 
-def _experiment_name(cells: Plan | Experiment | None) -> str | None:
-    experiment = cells.experiment if isinstance(cells, Plan) else cells
-    return None if experiment is None else experiment.name
-
-
 def _read(
-    folder: Path, cells: Plan | Experiment | None, backends: Sequence[str] | None
+    folder: Path,
+    experiment: str | None,
+    cells: Plan | Experiment | None,
+    backends: Sequence[str] | None,
 ) -> tuple[Side, tuple[str, ...]]:
     """Return a folder as a side, and notes on damaged files. Raises `UserError` without records."""
-    experiment = _experiment_name(cells)
     folder_records = records_in(folder, experiment)
     records = folder_records.records
     if isinstance(cells, Plan):

@@ -59,3 +59,8 @@ class Plan:
     def only(self, keep: Callable[[CellConfig], bool]) -> Plan:
         """Return the part of the plan whose declared configurations `keep` accepts."""
         return replace(self, configs=tuple(filter(keep, self.configs)))
+
+
+def experiment_of(cells: Plan | Experiment) -> Experiment:
+    """Return the experiment of a plan, or the experiment itself."""
+    return cells.experiment if isinstance(cells, Plan) else cells

@@ -199,10 +199,7 @@ class Posterior:
                 f = factor_at(ops, self.model, self.method, self.theta, prior, rows)
                 parts.append(self.method.marginals(ops, f, q))
         mu, v = (np.concatenate(chunks, axis=-1) for chunks in zip(*parts, strict=True))
-        if not (fits := np.isfinite(mu).all(axis=0) & np.isfinite(v).all(axis=0)).all():
-            raise UserError(
-                f"row {np.argmin(fits)} of X is too far from the training's for float64"
-            )
+        _refuse_far_rows(np.isfinite(mu).all(axis=0) & np.isfinite(v).all(axis=0))
         return mu, v
 
     def latent_covariance(self, X: npt.ArrayLike | pd.DataFrame) -> Floats:
@@ -234,19 +231,22 @@ class Posterior:
                 f"method {self.method.name!r} has no q(u) of one set of inducing inputs, and so no "
                 "covariance between inputs here"
             )
-        rows, covariance = np.concatenate(self.standardised_inputs(X)), self.model.covariance
-        k = covariance(ops, self.theta)
+        rows, k = np.concatenate(self.standardised_inputs(X)), self.model.covariance(ops, self.theta)
         _, S = self.method.posterior(ops, prior, q)
-        W = ops.solve_triangular(prior.L, k.cross(self.theta.inducing, rows))
         half = ops.solve_triangular(prior.L, S)
         white = ops.solve_triangular(prior.L, ops.matrix_transpose(half))  # L⁻¹SL⁻ᵀ
-        return np.asarray(k.cross(rows, rows) + ops.matrix_transpose(W) @ (white @ W - W))
+        # far rows overflow in a squared distance; they are named below instead
+        with np.errstate(over="ignore", invalid="ignore"):
+            W = ops.solve_triangular(prior.L, k.cross(self.theta.inducing, rows))
+            covariance = k.cross(rows, rows) + ops.matrix_transpose(W) @ (white @ W - W)
+        _refuse_far_rows(np.isfinite(np.diagonal(covariance, axis1=-2, axis2=-1)).all(axis=0))
+        return np.asarray(covariance)
 
     def samples(self, X: npt.ArrayLike | pd.DataFrame, count: int = 1, *, seed: int = 0) -> Floats:
         """Draw the latent functions at inputs X jointly, [count, P, t].
 
         They are in standardised units of y, as the mean of `latent`: y_mean + y_scale · f of `facts` has the
-        units of y. Independent draws of `latent` would jump from row to row; these are functions.
+        units of y. Draws by the variances of `latent` alone would ignore the covariance between rows.
 
         Args:
             X: inputs [t, D].
@@ -264,13 +264,13 @@ class Posterior:
             >>> posterior.samples(X, 5).shape
             (5, 1, 40)
         """
-        covariance = self.latent_covariance(X)
-        mean, _ = self.latent(X)
-        # close inputs make a covariance that Cholesky refuses; eigenvalues of rounding are dropped instead
-        values, vectors = np.linalg.eigh(covariance)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        draws = np.random.default_rng(seed).standard_normal((count, *mean.shape))
-        return np.asarray(mean + np.einsum("pts,cps->cpt", root, draws), dtype=np.float64)
+        (mean, _), covariance, rng = self.latent(X), self.latent_covariance(X), np.random.default_rng(seed)
+        # eigh: close inputs make a covariance that Cholesky refuses
+        draws = [
+            rng.multivariate_normal(m, C, count, method="eigh")
+            for m, C in zip(mean, covariance, strict=True)
+        ]
+        return np.stack(draws, axis=1)
 
     def predict(
         self,
@@ -394,6 +394,12 @@ class Posterior:
         if self.facts.class_labels is not None:
             return self.classes.numbers(y, n)
         return (finite(vector(y, n), "y") - self.facts.y_mean) / self.facts.y_scale
+
+
+def _refuse_far_rows(fits: npt.NDArray[np.bool_]) -> None:
+    """Raise `UserError` for the first row of X, [t], whose numbers are not finite."""
+    if not fits.all():
+        raise UserError(f"row {np.argmin(fits)} of X is too far from the training's for float64")
 
 
 def _columns(X: npt.ArrayLike | pd.DataFrame, features: Sequence[str]) -> Floats:

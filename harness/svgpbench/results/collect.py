@@ -11,7 +11,7 @@ from typing import Any
 from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.experiments import Experiment, load_experiment, shipped_experiments
 from svgpbench.experiments.identity import CellIdentity, method_options
-from svgpbench.experiments.plan import Plan
+from svgpbench.experiments.plan import Plan, experiment_of
 from svgpbench.plugins import METHODS, forget_changed, plugins
 from svgpbench.results.records import Record, UnreadableFileError
 from svgpbench.results.store import LoadedRecords, experiments, records_in, records_of
@@ -64,7 +64,7 @@ def collect(
         raise UserError(f"{results} is a file; name a folder of records with --results")
     forget_changed()
     plan = cells if isinstance(cells, Plan) else None
-    experiment = cells.experiment if isinstance(cells, Plan) else cells
+    experiment = experiment_of(cells)
     if plan is None:
         records, notes = _readable(records_in(results, experiment.name))
         records, reasons = _current(records, outdated_reason)

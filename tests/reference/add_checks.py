@@ -1,8 +1,8 @@
-"""Add to every file that has answers what agrees with them: checks, tolerances, versions; and its digest.
+"""Add checks, tolerances and versions to every file that has answers, and its digest to `digests.txt`.
 
-    PYTHONPATH=reference:harness:backends:datasets python tests/reference/sign.py
+    PYTHONPATH=reference:harness:backends:datasets python tests/reference/add_checks.py
 
-A file that is signed is left as it is. `digests.txt` gets the lines that it lacks, and no other.
+A file that has its checks is left as it is, and so is every line of `digests.txt`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def differences_of_svgpbench(problem: Problem) -> float:
     )
 
 
-def signed(problem: Problem, info: dict[str, Any]) -> dict[str, Any]:
+def with_checks(problem: Problem, info: dict[str, Any]) -> dict[str, Any]:
     """Return the complete `info` of a problem."""
     exact = check_numpy.differences(problem)
     assert exact is not None, "float64 must have a Cholesky factor"
@@ -119,13 +119,13 @@ def digest(name: str) -> str:
 
 
 def main() -> None:
-    """Sign the files that have answers and no tolerance."""
+    """Add checks to the files that have answers and no tolerance."""
     for name in svgp_reference.names():
         path = Path(str(FOLDER / f"{name}.json"))
         file = json.loads(path.read_text(encoding="utf-8"))
         if "answers" not in file or "tolerance" in file["info"]:
             continue
-        info = signed(svgp_reference.load(name), file["info"])
+        info = with_checks(svgp_reference.load(name), file["info"])
         file = {"info": info, "problem": file["problem"], "answers": file["answers"]}
         path.write_text(json.dumps(file, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         with DIGESTS.open("a", encoding="utf-8") as lines:
