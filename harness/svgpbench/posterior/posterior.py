@@ -231,7 +231,8 @@ class Posterior:
                 f"method {self.method.name!r} has no q(u) of one set of inducing inputs, and so no "
                 "covariance between inputs here"
             )
-        rows, k = np.concatenate(self.standardised_inputs(X)), self.model.covariance(ops, self.theta)
+        rows = np.concatenate(self.standardised_inputs(X))
+        k = self.model.covariance(ops, self.theta)
         _, S = self.method.posterior(ops, prior, q)
         half = ops.solve_triangular(prior.L, S)
         white = ops.solve_triangular(prior.L, ops.matrix_transpose(half))  # L⁻¹SL⁻ᵀ
@@ -264,7 +265,8 @@ class Posterior:
             >>> posterior.samples(X, 5).shape
             (5, 1, 40)
         """
-        (mean, _), covariance, rng = self.latent(X), self.latent_covariance(X), np.random.default_rng(seed)
+        (mean, _), covariance = self.latent(X), self.latent_covariance(X)
+        rng = np.random.default_rng(seed)
         # eigh: close inputs make a covariance that Cholesky refuses
         draws = [
             rng.multivariate_normal(m, C, count, method="eigh")
