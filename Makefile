@@ -9,6 +9,7 @@
 # make frozen   compares what the committed records say with tests/frozen/snapshot.json (ten minutes; PARTS="ids pages")
 # make pages   the docs and, beside them, the site of all committed records, in build/pages with one search
 # make chaos   kills a run's processes over and over: nothing may be lost (a quarter of an hour)
+# make release   builds wheels and sdists of both packages and tries each alone on 3.11, 3.12 and 3.13 (PYTHONS=python3.11)
 # make lock   adds to constraints.txt, the tested versions of each Python, what pyproject.toml lacks there (UPGRADE=1: all anew; by uv)
 PYTHON  ?= python3
 VENV    ?= .venv
@@ -20,11 +21,12 @@ SEED    ?= 0
 PAPERS  ?= adam2021 kobe2021 salimbeni2018 cheng2017 titsias2025
 PARTS   ?=
 UPGRADE ?=
+PYTHONS ?= python3.11 python3.12 python3.13
 # versions that `make` installs; CONSTRAINTS=/dev/null: the newest ones
 CONSTRAINTS ?= constraints.txt
 BIN      = $(VENV)/bin
 
-.PHONY: demo test slow long ledger frozen figures pages mutants mutants-drawn fuzz chaos overheads lint check bench peers paper lock clean
+.PHONY: demo test slow long ledger frozen figures pages mutants mutants-drawn fuzz chaos overheads lint check bench peers paper release lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/svgpbench check --quick
@@ -97,6 +99,12 @@ paper: $(VENV)/.installed
 	$(BIN)/svgpbench run adam2021-fig3 --preset paper --results results
 	$(BIN)/svgpbench table adam2021-fig3 --preset paper --results results
 	$(BIN)/svgpbench plot adam2021-fig3 --preset paper --results results --out results/adam2021-fig3.png
+
+release: $(VENV)/.installed
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --outdir dist reference
+	set -e; for python in $(PYTHONS); do $$python tests/release/try_distributions.py dist/*; done
 
 # one file for every Python and platform; what is pinned stays, unless UPGRADE=1
 lock:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from another_paper import FIFTH, fifth_paper
 
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper
+from svgpbench.papers.algebra.random_problems import positive_part, with_worst
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import Judged, judge
 
@@ -36,6 +39,14 @@ artefacts = ["algebra"]
 """
 PART = '[[claims.parts]]\nsays = "planted"\nartefact = "algebra"\ncore = true\n'
 Parts = tuple[str, ...]
+
+
+def test_nan_is_the_worst_residual() -> None:
+    assert [positive_part(x) for x in (-1.0, 0.0, 2.0)] == [0.0, 0.0, 2.0]
+    assert math.isnan(positive_part(math.nan))
+    part = pd.DataFrame({"seed": [0, 0, 1, 1], "residual": [math.nan, 1.0, 2.0, 3.0]})
+    (_, nan, three) = with_worst(part[1:2], part, "seed")["residual"]
+    assert math.isnan(nan) and three == 3.0
 
 
 @pytest.fixture

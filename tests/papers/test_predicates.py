@@ -387,6 +387,18 @@ def test_a_quality_is_compared_on_seeds_that_both_ran() -> None:
     assert (effect.outcome, effect.note) == ("better", "median, least and most of 3 seeds")
 
 
+@pytest.mark.parametrize(
+    ("start", "verdict", "ratio"), [("A", YES, math.inf), ("both", NO, 1.0), ("B", NO, 0.0)]
+)
+def test_a_quality_may_be_there_before_the_first_step(
+    start: str, verdict: Grade, ratio: float
+) -> None:
+    frame = training(1.0, 1.0, 1.0)
+    frame.loc[frame["method"].isin({"both": ["A", "B"]}.get(start, [start])), "elbo"] = -100.0
+    found = judged(frame, "reaches", metric="elbo", methods=("A", "B"))
+    assert (found.grade, found.effects[0].value) == (verdict, ratio)
+
+
 def test_times_to_a_quality_are_between_looks_and_less_its_region() -> None:
     frame = training(2.0, 4.0, 5.0, last=-90.0)
     (effect,) = judged(frame, "reaches", metric="elbo", methods=("A", "B")).effects

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,14 @@ import pytest
 
 from svgpbench.config import DataConfig
 from svgpbench.experiments import load_experiment, resolve
-from svgpbench.suite.advice import advise, experiment_file, group_of, held_out_costs, recommend
+from svgpbench.suite.advice import (
+    _table,
+    advise,
+    experiment_file,
+    group_of,
+    held_out_costs,
+    recommend,
+)
 from svgpbench.suite.cells import cell_of, read_iterations
 from svgpbench.suite.outcomes import Outcomes
 from svgpbench.suite.schema import RatePair, load_suite
@@ -121,6 +129,11 @@ def test_a_problem_is_shipped_once_every_entrant_has_finished_it() -> None:
         "pima",
         "airfoil",
     }
+
+
+def test_tables_within_tables_and_all_letters_are_read_back() -> None:
+    values = {"a": {"b": [1, 2.5, True], "c": {"d": 'π 🎈 "x"'}}, "e": []}
+    assert tomllib.loads(f"x = {_table(values)}") == {"x": values}
 
 
 @pytest.mark.parametrize("data", ["airfoil", "banana:full", "waveform-noise"])

@@ -18,6 +18,7 @@ from svgpbench.methods import build_method
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trained, Trainer
 from svgpbench.training.online import OnlineTrainer
+from svgpbench.tree import leaves
 
 PROBLEM = small_problem()
 SECONDS = {
@@ -106,6 +107,19 @@ def test_a_climb_through_all_iterations_is_timed_without_its_evaluations(
     assert np.all(climbed > 2 * 1000.0)  # two iterations of one evaluation or more
     assert np.all(climbed < 1e5)
     assert clock.now > 4e6
+
+
+def test_a_joint_step_is_awaited_whole(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """q and θ move side by side: neither is done because the other is."""
+    model, awaited = build_model("gaussian", "se"), list[Any]()
+    data = TrainingData(PROBLEM.X, PROBLEM.y, PROBLEM.X[:9], PROBLEM.y[:9])
+    ops, (name, options) = LazyOps(clock, SECONDS), VARIANTS["q-svgp adam"]
+    monkeypatch.setattr(ops, "sync", lambda tree: awaited.extend(leaves(tree)))
+    training = TrainingConfig(em_iterations=2, m_steps=1, joint=True)
+    run = Trainer(ops, model, build_method(name, options), data, PROBLEM.theta(model), training)
+    awaited.clear()
+    state = run.iterate(run.state)
+    assert {id(x) for x in leaves((state.prior, state.q))} <= {id(x) for x in awaited}
 
 
 def test_minibatches_are_timed_alike(clock: Clock) -> None:

@@ -179,9 +179,11 @@ def test_what_has_no_floor_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("svgpbench.benchmarks.timing.floor_run.work_of", refuse)
     monkeypatch.setattr(TimedProcess, "wait_until_ready", die)
     cell = TimedCell("tiny", "e_step", "numpy", "t-svgp", "t-svgp", False)
-    report = SpeedReport([cell], {"threads": 1, "device": "cpu", "max_other_cores": 0.1}, {})
+    refused = replace(cell, step="m_step", error="this backend has no M-step")
+    settings = {"threads": 1, "device": "cpu", "max_other_cores": 0.1}
+    report = SpeedReport([cell, refused], settings, {})
     add_floor(report)
-    assert report.without_floor == {
+    assert report.without_floor == {  # and no line on what did not run
         "tiny e_step t-svgp": "shapes have no numbers",
         BLAS: "the process ended",
         "numpy": "the process ended",
