@@ -89,6 +89,23 @@ def run(
         UserError: for a mistake in the file or in the arguments. A failed cell raises nothing: it is a
             record with a status.
         KeyboardInterrupt: if the run was interrupted.
+
+    Examples:
+        >>> import tempfile
+        >>> from svgpbench import api
+        >>> fig3 = "adam2021-fig3"
+        >>> with tempfile.TemporaryDirectory() as runs:
+        ...     records = api.run(
+        ...         fig3, backends=["numpy"], methods=["t-SVGP"], data=["airfoil"], results=runs
+        ...     )
+        ...     table = api.table(fig3, results=runs)
+        >>> api.finals(records)["status"].tolist()  # one record per split
+        ['ok', 'ok']
+        >>> trace = api.traces(records[:1])
+        >>> bool(trace["elbo"].iloc[-1] > trace["elbo"].iloc[0])
+        True
+        >>> table["method"].tolist()
+        ['t-SVGP']
     """
     name, folder = str(experiment), Path(results)
     selection = Selection(backends=backends, methods=methods, data=data, seeds=seeds)
@@ -110,6 +127,9 @@ def finals(records: Sequence[Record]) -> pd.DataFrame:
         per test row. They are NaN for a cell that failed, whose `status` is not `ok`.
         `unsettled` says how the bound still moved in the last quarter of a run; it is empty if it had
         settled.
+
+    Examples:
+        See `run`.
     """
     return final_frame(records).assign(unsettled=[unsettled(record) for record in records])
 
@@ -123,6 +143,9 @@ def traces(records: Sequence[Record]) -> pd.DataFrame:
     Returns:
         The columns that say which cell it is, `iteration`, `seconds` of training until then, and the metrics
         that were evaluated. A failed cell has rows up to its failure.
+
+    Examples:
+        See `run`.
     """
     return trace_frame(records)
 
@@ -144,6 +167,9 @@ def table(
 
     Raises:
         UserError: if there are no records, or if the records do not fit together.
+
+    Examples:
+        See `run`.
     """
     declared = load_experiment(str(experiment))
     default = TableEntry(name="finals")
@@ -169,6 +195,11 @@ def check(
 
     Raises:
         UserError: for a backend that cannot run.
+
+    Examples:
+        >>> from svgpbench.api import check
+        >>> bool(check(["numpy"])["ok"].all())
+        True
     """
     from svgpbench.checks import run_checks
 
@@ -191,6 +222,11 @@ def claims(*ids: str, paper: str | None = None, results: str | Path = RUNS) -> p
 
     Raises:
         UserError: for an unknown claim or paper.
+
+    Examples:
+        >>> from svgpbench.api import claims
+        >>> claims("cheng2017-03")["grade"].tolist()  # of algebra: it needs no records
+        ['holds']
     """
     papers = [load_paper(name) for name in ([paper] if paper else paper_folders())]
     judged = judged_claims(papers, Path(results), ids)

@@ -11,7 +11,8 @@ MODULES = ("fit", "posterior", "kept", "evidence_bounds", "inducing_counts")
 
 
 @pytest.mark.parametrize(
-    "name", ["svgpbench.sklearn", *(f"svgpbench.posterior.{name}" for name in MODULES)]
+    "name",
+    ["svgpbench.api", "svgpbench.sklearn", *(f"svgpbench.posterior.{name}" for name in MODULES)],
 )
 def test_examples_of_a_module_run(name: str) -> None:
     failed, run = doctest.testmod(importlib.import_module(name))
