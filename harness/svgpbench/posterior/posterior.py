@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -392,6 +393,30 @@ class Posterior:
         mean, covariance = self.method.posterior(ops, prior, q)
         mean = self.model.conditional(self.theta).of_f(np.asarray(mean))
         return Inducing(np.asarray(self.theta.inducing), mean, np.asarray(covariance))
+
+    def to_onnx(self, path: str | Path) -> Path:
+        """Write the predictions of f, and of Gaussian y, to an ONNX file, for use without Python.
+
+        It takes the input `X` [t, D] in float64, in the units of the training table and with its columns in
+        the order of `facts.features`, which the file's metadata has. It returns `latent_mean` and
+        `latent_variance` [t, P] in the units of `latent` and, with Gaussian noise, `mean` and `variance` of
+        y [t] in the units of y. Rows too far for float64 give NaN. It needs the extra `svgpbench[onnx]`.
+
+        Args:
+            path: the .onnx file; it is replaced if it is there.
+
+        Returns:
+            The path.
+
+        Raises:
+            UserError: if the package `onnx` is missing, the path is not .onnx, the method has no q(u) of
+                function values at one set of inducing inputs, the kernel is not se, matern32, matern52 or a
+                sum or product of them, or if the graph would lose digits: by more than 1e-8 of the prior's
+                standard deviation or variance, at the inducing inputs or between them.
+        """
+        from svgpbench.posterior.onnx import write_onnx
+
+        return write_onnx(self, path)
 
     def pseudo_data(self) -> PseudoData:
         """Return M Gaussian pseudo-observations at Z that stand for all training rows.

@@ -23,7 +23,7 @@ from svgpbench.errors import UserError
 from svgpbench.experiments.likelihood_of_data import misfit
 from svgpbench.methods.data_term import DataTerm, shifted
 from svgpbench.methods.dual import DualPosterior, DualSVGP
-from svgpbench.methods.tying import DualState, Sites
+from svgpbench.methods.tying import Sites
 from svgpbench.numerics.gaussian import Factor, Prior, matvec, symmetric_product
 from svgpbench.plugins import load_backend
 from svgpbench.posterior.given import refuse_far_rows
@@ -110,7 +110,6 @@ def _new_sites(
             )
     else:
         state = engine.e_step(ops, relative, shifted_data, start, rate)
-    assert isinstance(state, DualState)
     # its λ₁ are those of f less the old mean
     lambda1, beta = state.sites
     return Sites(lambda1 + beta * mu, beta), state.residual
