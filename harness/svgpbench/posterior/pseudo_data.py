@@ -20,7 +20,7 @@ from svgpbench.plugins import METHODS, load_backend, whole
 if TYPE_CHECKING:
     from svgpbench.posterior.posterior import Floats, Posterior
 
-MOST_ERROR = 1e-4
+MOST_ERROR = 1e-3
 """Largest distance between the mean that the pseudo-data give and that of q(u), in units of its S."""
 
 
