@@ -49,6 +49,7 @@ CONDITIONS: dict[str, Callable[[Found], bool]] = {
     "no duckdb": lambda _: _absent("duckdb"),
     "no cosmic-ray": lambda _: _absent("cosmic_ray"),
     "no dask": lambda _: _absent("distributed"),
+    "absent": lambda found: _absent(found["module"]),
     "no peer": lambda found: peer_python(found["peer"]) is None,
     "own reference values": lambda _: bool(os.environ.get("SVGPBENCH_ORACLES")),
     "axes asked for": lambda _: bool(os.environ.get("SVGPBENCH_AXES")),

@@ -126,11 +126,17 @@ class SVGPRegressor(RegressorMixin, _SVGP):
     def predict(self, X: npt.ArrayLike, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """Return the mean of p(y) at X [t, D], and its standard deviation if `return_std`; each [t].
 
-        The standard deviation is infinite for Student-t noise with df ≤ 2.
+        The standard deviation is infinite for Student-t noise with df ≤ 2. The mean alone takes O(M) per row
+        for Gaussian and Student-t noise, O(M²) otherwise.
         """
         rows = self._inputs(X)  # raises if there is no posterior
-        predicted = self.posterior_.predict(rows, std=return_std)
-        mean: Floats = predicted["mean"].to_numpy()
+        posterior, facts = self.posterior_, self.posterior_.facts
+        mean: Floats
+        if not return_std and posterior.model.likelihood.mean_is_f:
+            mean = facts.y_mean + facts.y_scale * posterior.latent_mean(rows)[0]
+            return mean
+        predicted = posterior.predict(rows, std=return_std)
+        mean = predicted["mean"].to_numpy()
         return (mean, predicted["std"].to_numpy()) if return_std else mean
 
 

@@ -69,6 +69,17 @@ def test_estimators_and_numbers_of_inducing_points(names: dict[str, Any]) -> Non
     assert names["table"]["inducing"].tolist() == [10, 20, 40]
 
 
+def test_a_graph_predicts_the_same(names: dict[str, Any]) -> None:
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    exec(BLOCKS[0], names)  # noqa: S102
+    (block,) = (block for block in BLOCKS if "to_onnx" in block)
+    exec(block, names)  # noqa: S102
+    predicted = names["posterior"].predict(names["X_new"])
+    np.testing.assert_allclose(names["mean"], predicted["mean"], atol=1e-8)
+    np.testing.assert_allclose(names["variance"], predicted["variance"], atol=1e-8)
+
+
 def test_records_frames_and_claims(names: dict[str, Any]) -> None:
     code = BLOCKS[-1].replace('backends=["jax"]', 'backends=["numpy"]')
     lines, asked = code.rsplit("check([", maxsplit=1)  # minutes: `svgpbench check` has its tests

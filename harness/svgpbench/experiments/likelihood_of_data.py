@@ -34,7 +34,7 @@ def likelihood_for(config: CellConfig, dataset: Dataset) -> Likelihood:
         count = len(dataset.class_labels or ())
         likelihood = dataclasses.replace(likelihood, classes=count)
     # after the number of classes is known, which bounds the labels
-    if wrong := _misfit(likelihood, dataset.y):
+    if wrong := misfit(likelihood, dataset.y):
         raise UserError(f"likelihood {likelihood.name!r} {wrong} (data set {dataset.name!r})")
     if likelihood.support in ("counts", "positive") and config.data.standardise_y:
         what = "counts" if likelihood.support == "counts" else "positive numbers"
@@ -68,7 +68,7 @@ def _refuse_tiny(
         )
 
 
-def _misfit(likelihood: Likelihood, y: np.typing.NDArray[np.float64]) -> str:
+def misfit(likelihood: Likelihood, y: np.typing.NDArray[np.float64]) -> str:
     """Return the reason why the likelihood does not accept targets y [n]; empty if it does."""
     is_count = (y == np.floor(y)) & (y >= 0)
     if likelihood.support == "binary":

@@ -31,6 +31,7 @@ class GaussianLikelihood(Likelihood):
     task: ClassVar[Literal["regression", "classification"]] = "regression"
     support: ClassVar[Support] = "real"
     closed_form: ClassVar[bool] = True
+    mean_is_f: ClassVar[bool] = True
 
     def initial_parameters(self) -> Tree:
         return GaussianParameters(self.noise_variance)

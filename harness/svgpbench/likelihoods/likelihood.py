@@ -77,6 +77,7 @@ class Likelihood(ABC):
     support: ClassVar[Support]  # what y holds
 
     closed_form: ClassVar[bool] = False  # True: `integrals` changes nothing
+    mean_is_f: ClassVar[bool] = False  # True: E[y | f] = f, so that the mean of y takes no variance
 
     negative_beta: Literal["damp", "retreat", "clip", "raw"] = "damp"
     integrals: Integrals = "fixed"

@@ -34,6 +34,7 @@ class StudentT(QuadratureLikelihood):
     name: ClassVar[str] = "student-t"
     task: ClassVar[Literal["regression", "classification"]] = "regression"
     support: ClassVar[Support] = "real"
+    mean_is_f: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

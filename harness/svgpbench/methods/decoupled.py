@@ -24,7 +24,7 @@ from svgpbench.methods.gram_columns import (
     product,
     sampled_columns,
 )
-from svgpbench.methods.method import Method, MethodInfo
+from svgpbench.methods.method import MeanTerm, Method, MethodInfo
 from svgpbench.numerics.adam import AdamState, adam_ascent, adam_start
 from svgpbench.numerics.gaussian import log_determinant, matvec, vecmat
 from svgpbench.ops import Array, Ops, Tree
@@ -200,6 +200,11 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
         """Compute μ = k_xα a, v = κ − ‖T k_βx‖² (Cheng and Boots 2017, Eq. 8)."""
         half = q.T @ f.K_bf
         return vecmat(q.a, f.K_af), f.kff - ops.sum(half * half, axis=-2)
+
+    def mean_terms(
+        self, ops: Ops, inducing: Decoupled, p: DecoupledPrior, q: FactorisedDecoupled
+    ) -> tuple[MeanTerm, ...]:
+        return (MeanTerm(self.bases(ops, inducing).gamma, q.a),)
 
     def kl(self, ops: Ops, f: DecoupledFactor, q: FactorisedDecoupled) -> Array:
         """Compute ½aᵀK_αa + ½log|H| − ½tr(K_βC) (Cheng and Boots 2017, Eq. 9)."""

@@ -21,7 +21,7 @@ from svgpbench.kernels.covariance import Covariance
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.mean_covariance import MeanCholeskySVGP
-from svgpbench.methods.method import Method, MethodInfo
+from svgpbench.methods.method import MeanTerm, Method, MethodInfo
 from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.methods.tying import Sites, at_precision, per_unit_precision, step_sites
 from svgpbench.numerics.gaussian import (
@@ -129,6 +129,11 @@ class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
             more = ops.solve_triangular(q.withdrawn.L_C, q.withdrawn.root[..., None] * S)
             v = v + ops.sum(more * more, axis=-2)
         return mu, v
+
+    def mean_terms(
+        self, ops: Ops, inducing: Tree, p: FullPrior, q: FactorisedSites
+    ) -> tuple[MeanTerm, ...]:
+        return (MeanTerm(inducing, q.weights),)
 
     def kl(self, ops: Ops, f: FullFactor, q: FactorisedSites) -> Array:
         """Compute ½(tr B⁻¹ − n + mᵀ(λ₁ − β∘m) + log|B|); for withdrawn sites, B₊ and C replace B."""

@@ -10,10 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from jaxtyping import Float
-
 from svgpbench.methods.data_term import DataTerm, tilted
-from svgpbench.methods.gamma_steps import Factorised, TwoPartBlocks, TwoPartFactor, explained
+from svgpbench.methods.gamma_steps import (
+    Factorised,
+    TwoPartBlocks,
+    TwoPartFactor,
+    TwoPartPrior,
+    explained,
+)
 from svgpbench.methods.method import MethodInfo
 from svgpbench.methods.orthogonal import OrthogonalSVGP
 from svgpbench.numerics.gaussian import Factor, matvec, vecmat
@@ -66,13 +70,16 @@ class HybridSVGP(OrthogonalSVGP):
     def _mean(self, f: TwoPartFactor, a: Array, at_beta: Array) -> Array:
         return vecmat(a, f.K_gx)
 
+    def _mean_at_beta(self, ops: Ops, p: TwoPartPrior, q: Factorised) -> Array:
+        return self.part.whitened_mean(ops, p.coupled, q.coupled)
+
     def _cross_term(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Array:
         """Compute 2aᵀK_γβK_β⁻¹m_β."""
-        return 2.0 * ops.sum(q.explained * self._whitened_mean(ops, f, q))
+        return 2.0 * ops.sum(q.explained * self.part.whitened_mean(ops, f.coupled, q.coupled))
 
     def _through_beta(self, ops: Ops, f: TwoPartFactor, q: Factorised, alpha: Array) -> Array:
         """Return L⁻¹m_β, because ∂_a contains −K_γβK_β⁻¹m_β."""
-        return self._whitened_mean(ops, f, q)
+        return self.part.whitened_mean(ops, f.coupled, q.coupled)
 
     def coupled_inputs(
         self, ops: Ops, f: TwoPartFactor, data: DataTerm, a: Array
@@ -81,11 +88,3 @@ class HybridSVGP(OrthogonalSVGP):
         # the data term is multiplied by s = n/b, and this term belongs to the prior: without 1/s it
         # would count n/b times
         return tilted(ops, coupled, term, -explained(ops, f, a) / data.scale)
-
-    def _whitened_mean(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Float[Array, "P M_β"]:
-        """Return L⁻¹m_β for any coupled method: its marginal means with the identity as W."""
-        L = f.coupled.L
-        at_basis = f.coupled._replace(
-            W=ops.broadcast_to(ops.eye(L.shape[-1]), L.shape), kff=0.0 * L[..., 0]
-        )
-        return self.part.marginals(ops, at_basis, q.coupled)[0]

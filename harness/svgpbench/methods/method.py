@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 from jaxtyping import Float, Int
 
@@ -58,6 +58,13 @@ class MethodInfo:
     timed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Options that `speed` times by default, by the name shown after the method's name. An E-step from q = p
     must be a natural-gradient step on q(u), because everything timed together must give the same number."""
+
+
+class MeanTerm(NamedTuple):
+    """A part Σ_j k(x, z_j) a_j of the mean of q(f)."""
+
+    basis: Tree  # the z_j: inputs [M, D], or `Features`
+    weights: Float[Array, "P M"]  # a
 
 
 @dataclass(frozen=True)
@@ -166,6 +173,16 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
     ) -> tuple[Float[Array, "P M"], Float[Array, "P M M"]]:
         """Return the mean and covariance of q at the covariance's inducing inputs."""
 
+    def mean_terms(
+        self, ops: Ops, inducing: Tree, p: PriorBlocks, q: Factorised
+    ) -> tuple[MeanTerm, ...]:
+        """Return the terms whose sum is the mean of q(f) at any x, from a state factorised at `p`.
+
+        A mean alone then takes O(M) per row. The empty tuple, the default, means that only `marginals` has
+        the mean.
+        """
+        return ()
+
     def bound(self, ops: Ops, f: BatchBlocks, data: DataTerm, state: State) -> Float[Array, ""]:
         """Return the bound that the method maximises: by default s Σ_i V_i − KL[q ‖ p].
 
@@ -246,6 +263,17 @@ class CoupledMethod(Method[Prior, Factor, State, Factorised], Generic[State, Fac
         basis_points: Array | tuple[()],
     ) -> Factor:
         return gaussian.factor(ops, p, cov.cross(inducing, X), cov.diagonal(X))
+
+    def whitened_mean(self, ops: Ops, blocks: Prior | Factor, q: Factorised) -> Float[Array, "P M"]:
+        """Return L⁻¹m, the marginal means with the identity as W."""
+        L = blocks.L
+        identity = ops.broadcast_to(ops.eye(L.shape[-1]), L.shape)
+        return self.marginals(ops, Factor(L, identity, 0.0 * L[..., 0]), q)[0]
+
+    def mean_terms(self, ops: Ops, inducing: Tree, p: Prior, q: Factorised) -> tuple[MeanTerm, ...]:
+        """Return the weights K⁻¹m = L⁻ᵀ(L⁻¹m) of k_xu."""
+        half = self.whitened_mean(ops, p, q)[..., None]
+        return (MeanTerm(inducing, ops.solve_triangular(p.L, half, transpose=True)[..., 0]),)
 
     @property
     def has_adjoint(self) -> bool:

@@ -48,7 +48,7 @@ from svgpbench.methods.gamma_steps import (
     explained_adjoint,
 )
 from svgpbench.methods.gram_columns import all_columns, no_columns, product, sampled_columns
-from svgpbench.methods.method import CoupledMethod, Method, MethodInfo
+from svgpbench.methods.method import CoupledMethod, MeanTerm, Method, MethodInfo
 from svgpbench.methods.registry import build_named
 from svgpbench.methods.residual_variance import BoundedMethod
 from svgpbench.numerics.adam import adam_start
@@ -230,6 +230,17 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
     ) -> Float[Array, "P b"]:
         """Return γ's part of the mean, k_xγa − k_xβK_β⁻¹K_βγa; `at_beta` is `explained` of a."""
         return vecmat(a, f.K_gx) - vecmat(at_beta, f.coupled.W)
+
+    def mean_terms(
+        self, ops: Ops, inducing: Decoupled, p: TwoPartPrior, q: Factorised
+    ) -> tuple[MeanTerm, ...]:
+        half = self._mean_at_beta(ops, p, q)[..., None]
+        at_beta = ops.solve_triangular(p.coupled.L, half, transpose=True)[..., 0]
+        return MeanTerm(inducing.gamma, q.a), MeanTerm(inducing.beta, at_beta)
+
+    def _mean_at_beta(self, ops: Ops, p: TwoPartPrior, q: Factorised) -> Float[Array, "P M_β"]:
+        """Return the weights of w_x = L⁻¹k_βx in the mean, here L⁻¹(m_β − K_βγa)."""
+        return self.part.whitened_mean(ops, p.coupled, q.coupled) - q.explained
 
     def data_for_bound(
         self, ops: Ops, f: TwoPartFactor, data: DataTerm, state: TwoPartState

@@ -121,6 +121,12 @@ def finite(values: Any, what: str) -> Floats:
     return floats
 
 
+def refuse_far_rows(fits: npt.NDArray[np.bool_]) -> None:
+    """Raise `UserError` for the first row of X, [t], whose numbers are not finite."""
+    if not fits.all():
+        raise UserError(f"row {np.argmin(fits)} of X is too far from the training's for float64")
+
+
 def _rounded_whole(raw: npt.NDArray[Any], floats: Floats) -> list[tuple[int, ...]]:
     """Return the position of the first whole number that `floats` holds inexactly, if there is one."""
     # floats of 8 bytes or fewer convert exactly; 64-bit integers and long doubles may not

@@ -77,12 +77,50 @@ class GuardedSteps:
     """(raw, p, batches, state, scale) → the sum of the bounds [] on one batch per M-step."""
 
 
+def guarded_e_step(
+    ops: Ops,
+    method: AnyMethod,
+    slack: Slack,
+    f: Any,
+    data: DataTerm,
+    rate: Array,
+    state: Tree,
+    count: Array,
+) -> tuple[Tree, Array]:
+    """Take an E-step at the first of the rates r, r/2, … at which the bound does not fall.
+
+    If no rate is small enough, the state stays as it is. Return it with `count` plus the number of halvings.
+    """
+    before = method.bound(ops, f, data, state)
+    # b · n/b = n, the rows for which the bound of a batch stands
+    rows = float(data.y.shape[-1]) * data.scale
+    floor = before - (slack.relative * ops.abs(before) + slack.per_row * rows)
+
+    def failed(bound: Array) -> Array:
+        zero = 0.0 * bound  # NaN if the bound is not finite
+        fell = ops.where(bound < floor, zero + 1.0, zero)  # never if the floor is NaN
+        # `Ops` has no test for finite numbers: NaN ≤ 0 is false, so NaN ends where a fall does
+        return ops.where(fell <= 0.0, ops.zeros(()), ops.zeros(()) + 1.0) > 0.0
+
+    def trial(rate: Array) -> tuple[tuple[Tree, Array], Array]:
+        stepped = method.e_step(ops, f, data, state, rate)
+        bound = method.bound(ops, f, data, stepped)
+        return (stepped, bound), bound
+
+    (stepped, bound), halvings = halve_while(ops, failed, trial, rate)
+    has_failed = failed(bound)
+    # 40 halvings may fail too, such as at a bound that is NaN for this batch
+    kept = tree_map(lambda new, old: ops.where(has_failed, old, new), stepped, state)
+    return kept, count + halvings
+
+
 @functools.lru_cache
 def compile_guarded_steps(
     ops: Ops, model: Model, method: AnyMethod, e_steps: int, m_steps: int
 ) -> GuardedSteps:
     """Return the guarded steps of a method on a backend; each compiles at its first call with a shape."""
     slack = FIRST_ORDER if method.first_order else slack_of(ops, model.likelihood)
+    step = functools.partial(guarded_e_step, ops, method, slack)
 
     def e_phase(
         raw: Theta, f: Any, batch: Batch, state: Tree, rate: Array, scale: Array
@@ -109,33 +147,6 @@ def compile_guarded_steps(
             return total + method.bound(ops, f, data_term(model, theta, batch, scale), state)
 
         return fold(ops, add, ops.zeros(()), batches, m_steps)
-
-    def step(f: Any, data: DataTerm, rate: Array, state: Tree, count: Array) -> tuple[Tree, Array]:
-        """Take an E-step at the first of the rates r, r/2, … at which the bound does not fall.
-
-        If no rate is small enough, the state stays as it is.
-        """
-        before = method.bound(ops, f, data, state)
-        # b · n/b = n, the rows for which the bound of a batch stands
-        rows = float(data.y.shape[-1]) * data.scale
-        floor = before - (slack.relative * ops.abs(before) + slack.per_row * rows)
-
-        def failed(bound: Array) -> Array:
-            zero = 0.0 * bound  # NaN if the bound is not finite
-            fell = ops.where(bound < floor, zero + 1.0, zero)  # never if the floor is NaN
-            # `Ops` has no test for finite numbers: NaN ≤ 0 is false, so NaN ends where a fall does
-            return ops.where(fell <= 0.0, ops.zeros(()), ops.zeros(()) + 1.0) > 0.0
-
-        def trial(rate: Array) -> tuple[tuple[Tree, Array], Array]:
-            stepped = method.e_step(ops, f, data, state, rate)
-            bound = method.bound(ops, f, data, stepped)
-            return (stepped, bound), bound
-
-        (stepped, bound), halvings = halve_while(ops, failed, trial, rate)
-        has_failed = failed(bound)
-        # 40 halvings may fail too, such as at a bound that is NaN for this batch
-        kept = tree_map(lambda new, old: ops.where(has_failed, old, new), stepped, state)
-        return kept, count + halvings
 
     return GuardedSteps(ops.jit(e_phase), ops.jit(e_phase_batches), ops.jit(bound_batches))
 
