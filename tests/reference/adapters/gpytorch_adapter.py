@@ -13,9 +13,12 @@ from gpytorch.variational import (
     UnwhitenedVariationalStrategy,
     VariationalStrategy,
 )
+
 from svgp_reference import Problem
 
 torch.set_default_dtype(torch.float64)
+
+library = f"GPyTorch {gpytorch.__version__}"
 
 
 class FixedJitter(VariationalStrategy):
@@ -83,12 +86,16 @@ class SVGP(gpytorch.models.ApproximateGP):
         """Return the prior at x."""
         return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
-    def elbo(self) -> Any:
-        """Return the bound; `VariationalELBO` is the bound divided by n."""
+    def parts(self) -> dict[str, Any]:
+        """Return the bound and its parts; `VariationalELBO` is the bound divided by n."""
         n = self.problem.n
-        objective = gpytorch.mlls.VariationalELBO(self.likelihood, self, n)
         X, y = torch.tensor(self.problem.X_batch), torch.tensor(self.problem.y_batch)
-        return n * objective(self(X), y)
+        f = self(X)
+        return {
+            "bound": n * gpytorch.mlls.VariationalELBO(self.likelihood, self, n)(f, y),
+            "kl": self.variational_strategy.kl_divergence(),
+            "expected_log_likelihood": self.likelihood.expected_log_prob(y, f),
+        }
 
 
 build = SVGP
@@ -96,13 +103,8 @@ build = SVGP
 
 def bound(model: SVGP) -> dict[str, Any]:
     """Return the bound and its parts."""
-    X, y = torch.tensor(model.problem.X_batch), torch.tensor(model.problem.y_batch)
     with torch.no_grad():
-        return {
-            "bound": model.elbo().item(),
-            "kl": model.variational_strategy.kl_divergence().item(),
-            "expected_log_likelihood": model.likelihood.expected_log_prob(y, model(X)).numpy(),
-        }
+        return {name: value.numpy() for name, value in model.parts().items()}
 
 
 def predict(model: SVGP, X: Any) -> dict[str, Any]:
@@ -128,7 +130,7 @@ def step(model: SVGP, gamma: float) -> SVGP:
         list(model.variational_parameters()), num_data=model.problem.n, lr=gamma
     )
     natural.zero_grad()
-    (-model.elbo() / model.problem.n).backward()
+    (-model.parts()["bound"] / model.problem.n).backward()
     natural.step()
     return model
 
@@ -145,7 +147,7 @@ def gradient(model: SVGP) -> dict[str, Any]:
         positive["noise_variance"] = (noise.raw_noise, noise.raw_noise_constraint)
     elif model.problem.likelihood == "student-t":
         positive["scale"] = (likelihood.raw_noise, likelihood.raw_noise_constraint)
-    model.elbo().backward()
+    model.parts()["bound"].backward()
     q = model.q
     found = {
         "mean_constant": model.mean_module.raw_constant.grad,
