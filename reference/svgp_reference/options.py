@@ -109,7 +109,7 @@ def pytest_terminal_summary(
 
 def _entry(report: pytest.TestReport, outcome: str) -> dict[str, Any]:
     """Return outcome, relative difference (None without a finite one) and reason of an answer."""
-    difference = dict(report.user_properties).get("relative_difference", math.inf)
+    difference: Any = dict(report.user_properties).get("relative_difference", math.inf)
     crash = getattr(report.longrepr, "reprcrash", None)
     reason = {
         "passed": "",

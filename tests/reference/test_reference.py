@@ -426,9 +426,9 @@ def test_the_command_of_a_library(tmp_path: Path) -> None:
 
 def test_the_page_has_the_tables_of_the_reports() -> None:
     reports = tabulate.read_reports()
-    assert [set(report["answers"]) for report in reports] == [
-        {f"{name}.{answer}" for name in NAMES for answer in svgp_reference.load(name).answers}
-    ] * len(tabulate.ORDER)
+    tests = {f"{name}.{answer}" for name in NAMES for answer in svgp_reference.load(name).answers}
+    assert reports
+    assert all(set(report["answers"]) == tests for report in reports)
     assert tabulate.TABLES.search(PAGE)[0] == tabulate.tables(reports)  # type: ignore[index]
 
 

@@ -118,22 +118,23 @@ def gradient(built: Built) -> dict[str, Any]:
         "q_mean": model.q_mu,
         "q_factor": model.q_sqrt,
     }
-    if problem.likelihood in ("gaussian", "student-t"):
-        name = {"gaussian": "noise_variance", "student-t": "scale"}[problem.likelihood]
-        noise = model.likelihood.variance if name == "noise_variance" else model.likelihood.scale
-        parameters[name] = noise
-    variables = {k: x.unconstrained_variable for k, x in parameters.items()}
-    with tf.GradientTape() as tape:
+    if problem.likelihood == "gaussian":
+        parameters["noise_variance"] = model.likelihood.variance
+    elif problem.likelihood == "student-t":
+        parameters["scale"] = model.likelihood.scale
+    raw = {name: x.unconstrained_variable for name, x in parameters.items()}
+    with tf.GradientTape(persistent=True) as tape:
         loss = built.loss()
-    found = {k: -x.numpy() for k, x in tape.gradient(loss, variables).items()}
-    for name in {"variance", "lengthscales", "noise_variance", "scale"} & set(found):
-        slope = parameters[name].transform.forward_log_det_jacobian(variables[name], event_ndims=0)
-        found[name] = found[name] / np.exp(slope.numpy())
-    # the map from the vector of unconstrained entries to the triangle only moves them
-    factor = parameters["q_factor"].transform.forward(tf.constant(found["q_factor"])).numpy()
+        sums = {name: tf.reduce_sum(x) for name, x in parameters.items()}
+    # transforms change each entry by itself, or only move it
+    found = {
+        name: (-tape.gradient(loss, x) / tape.gradient(sums[name], x)).numpy()
+        for name, x in raw.items()
+    }
+    triangle = model.q_sqrt.transform.forward(tf.constant(found["q_factor"]))
     return found | {
         "lengthscales": np.atleast_1d(found["lengthscales"]),
         "mean_constant": np.sum(found["mean_constant"]),
         "q_mean": found["q_mean"][:, 0],
-        "q_factor": factor[0],
+        "q_factor": triangle.numpy()[0],
     }
