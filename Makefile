@@ -10,6 +10,8 @@
 # make pages   the docs and, beside them, the site of all committed records, in build/pages with one search
 # make chaos   kills a run's processes over and over: nothing may be lost (a quarter of an hour)
 # make release   builds wheels and sdists of both packages and tries each alone on 3.11, 3.12 and 3.13 (PYTHONS=python3.11)
+# make digits   computes every reference number of reference/ again with 80 digits (PROBLEMS="gaussian-minibatch": one of them)
+# make adapter LIBRARY=gpflow   compares a library with the reference numbers, in an environment of its own, and writes the tables of its page
 # make lock   adds to constraints.txt, the tested versions of each Python, what pyproject.toml lacks there (UPGRADE=1: all anew; by uv)
 PYTHON  ?= python3
 VENV    ?= .venv
@@ -20,13 +22,15 @@ BENCH   ?=
 SEED    ?= 0
 PAPERS  ?= adam2021 kobe2021 salimbeni2018 cheng2017 titsias2025
 PARTS   ?=
+LIBRARY ?= gpytorch
+PROBLEMS ?=
 UPGRADE ?=
 PYTHONS ?= python3.11 python3.12 python3.13
 # versions that `make` installs; CONSTRAINTS=/dev/null: the newest ones
 CONSTRAINTS ?= constraints.txt
 BIN      = $(VENV)/bin
 
-.PHONY: demo test slow long ledger frozen figures pages mutants mutants-drawn fuzz chaos overheads lint check bench peers paper release lock clean
+.PHONY: demo test slow long ledger frozen figures pages mutants mutants-drawn fuzz chaos overheads lint check bench peers digits adapter paper release lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/svgpbench check --quick
@@ -93,6 +97,18 @@ bench: $(VENV)/.installed
 peers: $(VENV)/.installed
 	$(BIN)/svgpbench speed --peers --problem tiny --backend numpy --step predict --repeats 1 --max-other-cores 99
 	$(BIN)/pytest tests/benchmarks/timing/test_peers.py tests/libraries/test_in_libraries.py
+
+digits: $(VENV)/.installed
+	$(BIN)/python tests/reference/make_mpmath.py --check $(PROBLEMS)
+
+# gpflow, gpytorch or gpjax at the versions of `make peers`
+ADAPTERS = tests/reference/adapters
+adapter: $(VENV)/.installed
+	$(PYTHON) -m venv build/libraries/$(LIBRARY)
+	build/libraries/$(LIBRARY)/bin/python -m pip install --quiet --constraint harness/svgpbench/benchmarks/timing/peers/$(LIBRARY).txt $(LIBRARY) pytest ./reference
+	build/libraries/$(LIBRARY)/bin/python -m pytest -rs --pyargs svgp_reference --adapter $(ADAPTERS)/$(LIBRARY)_adapter.py \
+	  --known-failures $(ADAPTERS)/known-failures-$(LIBRARY).txt --report tests/reference/reports/$(LIBRARY).json
+	$(BIN)/python tests/reference/tabulate.py
 
 # the full figure: 600 cells, about half an hour on two cores; its records are committed
 paper: $(VENV)/.installed

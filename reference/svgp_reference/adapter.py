@@ -11,7 +11,8 @@ An adapter is a Python file with up to five functions:
                             `q_factor`
 
 A function or key that is left out, or that raises `NotImplementedError`, skips its tests. A line
-`precision = "float32"` asks for the tolerances of float32.
+`precision = "float32"` asks for the tolerances of float32; a line `library = "NAME VERSION"` names the
+library in reports.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class Adapter:
 
     functions: dict[str, Callable[..., Any]]
     precision: Precision = "float64"
+    library: str = ""
+    """Name and version of the library, for reports."""
 
     def build(self, problem: Problem) -> Any:
         """Return the library's model of a problem."""
@@ -81,7 +84,7 @@ def adapter_of(module: ModuleType, where: str) -> Adapter:
         raise AdapterError(
             f"--adapter {where}: precision must be 'float64' or 'float32', not {precision!r}"
         )
-    return Adapter(found, precision)
+    return Adapter(found, precision, str(getattr(module, "library", "")))
 
 
 def load_known_failures(path: str | Path, tests: Collection[str]) -> dict[str, str]:

@@ -1,6 +1,12 @@
-"""Options `--adapter` and `--known-failures`, and the last line of the report."""
+"""Options `--adapter`, `--known-failures` and `--report`, and the last line of pytest's output."""
 
 from __future__ import annotations
+
+import datetime
+import json
+import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +16,14 @@ from svgp_reference.comparison import Results
 
 RESULTS = pytest.StashKey[Results | None]()
 KNOWN_FAILURES = pytest.StashKey[dict[str, str]]()
+OUTCOMES = {
+    "passed": "agrees",
+    "failed": "differs",
+    "error": "differs",
+    "xfailed": "known failure",
+    "skipped": "skipped",
+}
+"""Outcomes of a report, by pytest's."""
 
 
 def all_tests() -> dict[str, tuple[str, str]]:
@@ -22,7 +36,7 @@ def all_tests() -> dict[str, tuple[str, str]]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the two options."""
+    """Add the options."""
     group = parser.getgroup("svgp-reference")
     group.addoption(
         "--adapter",
@@ -34,12 +48,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="Text file of tests that are expected to fail, one per line: PROBLEM.ANSWER  # reason or link",
     )
+    group.addoption(
+        "--report",
+        metavar="FILE",
+        help="JSON file to write: outcome and relative difference of every answer.",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read both files. A file that cannot be used ends pytest with one line and status 4."""
+    """Read the files. A file that cannot be used ends pytest with one line and status 4."""
     adapter, known = config.getoption("--adapter"), config.getoption("--known-failures")
+    report = config.getoption("--report")
     try:
+        if report and not Path(report).parent.is_dir():
+            raise AdapterError(f"--report {report}: no folder {Path(report).parent}")
         config.stash[RESULTS] = Results(load_adapter(adapter)) if adapter else None
         config.stash[KNOWN_FAILURES] = load_known_failures(known, all_tests()) if known else {}
     except AdapterError as error:
@@ -51,22 +73,61 @@ def pytest_report_header(config: pytest.Config) -> str:
     problems, results = len(svgp_reference.names()), config.stash[RESULTS]
     compared = "no adapter"
     if results is not None:
-        compared = f"adapter {config.getoption('--adapter')} in {results.adapter.precision}"
+        adapter = results.adapter
+        library = f"{adapter.library}, " if adapter.library else ""
+        compared = f"{library}adapter {config.getoption('--adapter')} in {adapter.precision}"
     return f"svgp-reference {svgp_reference.__version__}: {problems} problems, {compared}"
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Write how many answers were compared, and how many there are."""
-    counts = {
-        outcome: sum(
-            "test_library.py::test_answer[" in x.nodeid
-            for x in terminalreporter.getreports(outcome)
-        )
-        for outcome in ("passed", "failed", "error", "xfailed", "skipped")
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Write how many answers agree, and the file of `--report`."""
+    answers = {
+        report.nodeid.rpartition("[")[2][:-1]: _entry(report, outcome)
+        for outcome in OUTCOMES
+        for report in terminalreporter.getreports(outcome)
+        if "test_library.py::test_answer[" in report.nodeid
     }
-    wrong = counts["failed"] + counts["error"]
-    total = sum(counts.values())
+    outcomes = [entry["outcome"] for entry in answers.values()]
     terminalreporter.write_line(
-        f"svgp-reference: {counts['passed']} of {total} answers agree, {wrong} do not, "
-        f"{counts['xfailed']} are known failures, {counts['skipped']} were skipped"
+        f"svgp-reference: {outcomes.count('agrees')} of {len(answers)} answers agree, "
+        f"{outcomes.count('differs')} do not, {outcomes.count('known failure')} are known failures, "
+        f"{outcomes.count('skipped')} were skipped"
     )
+    results = config.stash[RESULTS]
+    if config.getoption("--report") and results is not None:
+        head = {
+            "svgp_reference": svgp_reference.__version__,
+            "library": results.adapter.library,
+            "precision": results.adapter.precision,
+            "date": datetime.date.today().isoformat(),
+        }
+        text = _one_line_each(head | {"answers": answers})
+        Path(config.getoption("--report")).write_text(text, encoding="utf-8")
+
+
+def _entry(report: pytest.TestReport, outcome: str) -> dict[str, Any]:
+    """Return outcome, relative difference (None without a finite one) and reason of an answer."""
+    difference: Any = dict(report.user_properties).get("relative_difference", math.inf)
+    crash = getattr(report.longrepr, "reprcrash", None)
+    reason = {
+        "passed": "",
+        "xfailed": getattr(report, "wasxfail", ""),
+        "skipped": str(report.longrepr[2] if isinstance(report.longrepr, tuple) else ""),
+    }.get(outcome, crash.message if crash else str(report.longrepr))
+    return {
+        "outcome": OUTCOMES[outcome],
+        "difference": float(f"{difference:.1e}") if math.isfinite(difference) else None,
+        "reason": reason.removeprefix("reason: ").removeprefix("Skipped: "),
+    }
+
+
+def _one_line_each(report: dict[str, Any]) -> str:
+    """Return a report as JSON with one line per answer, so that two of them can be compared."""
+    head = [f" {json.dumps(k)}: {json.dumps(report[k])}" for k in report if k != "answers"]
+    answers = [
+        f"  {json.dumps(test)}: {json.dumps(entry, ensure_ascii=False)}"
+        for test, entry in sorted(report["answers"].items())
+    ]
+    return "{\n" + ",\n".join([*head, ' "answers": {\n' + ",\n".join(answers) + "\n }"]) + "\n}\n"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 
 import svgp_reference
-from svgp_reference.comparison import Results, failure
+from svgp_reference.comparison import Results, failure, relative_difference
 from svgp_reference.options import KNOWN_FAILURES, RESULTS, all_tests
 
 NO_ADAPTER = (
@@ -37,8 +40,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(("results", "name", "answer"), cases)
 
 
-def test_answer(results: Results, name: str, answer: str) -> None:
-    """Compare one result of the adapter with the answer."""
+def test_answer(
+    results: Results,
+    name: str,
+    answer: str,
+    record_property: Callable[[str, object], None],
+) -> None:
+    """Compare one result of the adapter with the answer, and record how far they are apart."""
     problem, precision = svgp_reference.load(name), results.adapter.precision
     tolerance = problem.tolerance(answer, precision)
     if tolerance is None:
@@ -47,5 +55,8 @@ def test_answer(results: Results, name: str, answer: str) -> None:
         got = results.result(problem, answer)
     except NotImplementedError as error:
         pytest.skip(str(error) or "NotImplementedError")
+    if np.shape(got) == problem.answers[answer].shape:
+        difference = relative_difference(got, problem.answers[answer])
+        record_property("relative_difference", difference)
     if why := failure(problem, answer, got, precision, tolerance):
         pytest.fail(why, pytrace=False)

@@ -25,6 +25,13 @@ SUM = KernelConfig(name="sum", parts=(KernelConfig(), KernelConfig(name="se")))
 SINGLE = BackendConfig(name="torch", dtype="float32")
 
 
+def test_every_kernel_of_a_table_is_checked() -> None:
+    training = TrainingConfig(kind="online", batch_size=8)
+    cells = [config(training=training, kernel=kernel) for kernel in (KernelConfig(), SUM)]
+    with pytest.raises(UserError, match="one set of lengthscales"):
+        check_cells(cells)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -77,13 +84,6 @@ SINGLE = BackendConfig(name="torch", dtype="float32")
         ),
     ],
 )
-def test_every_kernel_of_a_table_is_checked() -> None:
-    training = TrainingConfig(kind="online", batch_size=8)
-    cells = [config(training=training, kernel=kernel) for kernel in (KernelConfig(), SUM)]
-    with pytest.raises(UserError, match="one set of lengthscales"):
-        check_cells(cells)
-
-
 def test_what_does_not_go_together_is_one_line(changes: dict[str, Any], message: str) -> None:
     settings = {"em_iterations": 2, "m_steps": 2} | changes.pop("training", {})
     training = TrainingConfig(**settings)

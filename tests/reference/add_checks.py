@@ -18,6 +18,7 @@ from typing import Any
 
 import check_numpy
 import numpy as np
+
 import svgp_reference
 from svgp_reference.adapter import load_adapter
 from svgp_reference.comparison import Results, relative_difference

@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import svgp_reference
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, log_ndtr
+
+import svgp_reference
 from svgp_reference import Problem
 from svgp_reference.comparison import relative_difference
 

@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import check_numpy
+import jsonschema
 import make_mpmath
 import numpy as np
 import pytest
-import svgp_reference
+import tabulate
 from add_checks import DIGESTS, digest
 from check_numpy import NumpySVGP, Terms
+
+import svgp_reference
 from svgp_reference.adapter import (
     Adapter,
     AdapterError,
@@ -57,7 +60,6 @@ def test_a_name_keeps_its_numbers() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_files_conform_to_the_schema(name: str) -> None:
-    jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads((REFERENCE / "svgp_reference" / "schema.json").read_text(encoding="utf-8"))
     validator = jsonschema.Draft202012Validator(schema)
     assert [error.message for error in validator.iter_errors(file_of(name))] == []
@@ -383,6 +385,8 @@ def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
 ADAPTER = """
 from check_numpy import NumpySVGP as build
 
+library = "doubled 1.0"
+
 def bound(model):
     parts = model.bound()
     return {"bound": 2 * parts["bound"], "kl": parts["kl"]}
@@ -397,18 +401,70 @@ def test_the_command_of_a_library(tmp_path: Path) -> None:
         "gaussian-minibatch.bound  # doubled\ngaussian-matern52.kl\n", encoding="utf-8"
     )
     options = ["--adapter", str(adapter), "--known-failures", str(known), "-k", "gaussian-m"]
+    options += ["--report", "report.json"]
     ran = run_pytest(tmp_path, "-q", "--pyargs", "svgp_reference", *options)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "gaussian-matern52.bound: expected" in ran.stdout
     assert "[XPASS(strict)] listed in" in ran.stdout
     counted = "2 of 45 answers agree, 3 do not, 1 are known failures, 39 were skipped"
     assert counted in ran.stdout
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert (report["library"], report["precision"]) == ("doubled 1.0", "float64")
+    answers = report["answers"]
+    assert len(answers) == 45
+    doubled = {"outcome": "known failure", "difference": 1.0, "reason": "doubled"}
+    assert answers["gaussian-minibatch.bound"] == doubled
+    right = answers["gaussian-minibatch.kl"]
+    assert right["outcome"] == "agrees" and right["difference"] < 1e-10
+    wrong = answers["gaussian-matern52.bound"]
+    assert (wrong["outcome"], wrong["difference"]) == ("differs", 1.0)
+    assert wrong["reason"].startswith("gaussian-matern52.bound: expected")
+    absent = answers["gaussian-minibatch.steps"]
+    reason = "the adapter has no function 'step'"
+    assert absent == {"outcome": "skipped", "difference": None, "reason": reason}
+
+
+def test_the_page_has_the_tables_of_the_reports() -> None:
+    reports = tabulate.read_reports()
+    tests = {f"{name}.{answer}" for name in NAMES for answer in svgp_reference.load(name).answers}
+    assert reports
+    assert all(set(report["answers"]) == tests for report in reports)
+    assert tabulate.TABLES.search(PAGE)[0] == tabulate.tables(reports)  # type: ignore[index]
+
+
+def test_tables_count_what_agrees_and_group_the_rest_by_reason() -> None:
+    def entry(outcome: str, difference: float | None, reason: str = "") -> dict[str, Any]:
+        return {"outcome": outcome, "difference": difference, "reason": reason}
+
+    answers = {
+        "a.bound": entry("agrees", 2e-12),
+        "a.kl": entry("agrees", 3e-15),
+        "b.bound": entry("known failure", 2e-3, "20 nodes"),
+        "b.kl": entry("known failure", 4e-8, "20 nodes"),
+        "b.steps": entry("known failure", None, "NaN"),
+    }
+    report = {"library": "L 1", "date": "2026-01-02", "answers": answers}
+    assert tabulate.tables([report]).splitlines() == [
+        "| problem | L 1 (2026-01-02) |",
+        "| --- | --- |",
+        "| `a` | 2, 2e-12 |",
+        "| `b` | – |",
+        "| **all** | 2 agree, 3 known failures |",
+        "",
+        "| library | answers | difference | why |",
+        "| --- | --- | --- | --- |",
+        "| L 1 | `b.bound`, `b.kl` | 4e-08 to 2e-03 | 20 nodes |",
+        "| L 1 | `b.steps` | none | NaN |",
+    ]
 
 
 def test_wrong_options_have_status_4(tmp_path: Path) -> None:
     ran = run_pytest(tmp_path, "--pyargs", "svgp_reference", "--adapter", "absent.py")
     assert ran.returncode == 4
     assert "ERROR: --adapter absent.py: no such file" in ran.stderr
+    ran = run_pytest(tmp_path, "--pyargs", "svgp_reference", "--report", "absent/report.json")
+    assert ran.returncode == 4
+    assert "ERROR: --report absent/report.json: no folder absent" in ran.stderr
 
 
 def test_without_an_adapter_one_line_says_what_to_do(tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
 import tensorflow as tf
+
 from svgp_reference import Problem
+
+library = f"GPflow {gpflow.__version__}"
 
 KERNELS = {
     "se": gpflow.kernels.SquaredExponential,
@@ -48,7 +51,16 @@ def _likelihood(problem: Problem) -> Any:
     return likelihood
 
 
-def build(problem: Problem) -> tuple[Any, Problem]:
+class Built(NamedTuple):
+    """A model, its problem, and its compiled functions."""
+
+    problem: Problem
+    model: Any
+    loss: Any
+    parts: Any
+
+
+def build(problem: Problem) -> Built:
     """Return the SVGP at the problem's θ and q."""
     scales = problem.lengthscales
     model = gpflow.models.SVGP(
@@ -61,28 +73,24 @@ def build(problem: Problem) -> tuple[Any, Problem]:
         whiten=problem.whitened,
         num_data=problem.n,
     )
-    return model, problem
+    X, y = batch = tf.constant(problem.X_batch), tf.constant(problem.y_batch[:, None])
+
+    @tf.function  # type: ignore[untyped-decorator, unused-ignore]
+    def parts() -> dict[str, Any]:
+        V = model.likelihood.variational_expectations(X, *model.predict_f(X), y)
+        return {"bound": model.elbo(batch), "kl": model.prior_kl(), "expected_log_likelihood": V}
+
+    return Built(problem, model, model.training_loss_closure(batch), parts)
 
 
-def _batch(problem: Problem) -> tuple[Any, Any]:
-    return tf.constant(problem.X_batch), tf.constant(problem.y_batch[:, None])
-
-
-def bound(built: tuple[Any, Problem]) -> dict[str, Any]:
+def bound(built: Built) -> dict[str, Any]:
     """Return the bound and its parts."""
-    model, problem = built
-    X, y = _batch(problem)
-    V = model.likelihood.variational_expectations(X, *model.predict_f(X), y)
-    return {
-        "bound": model.elbo((X, y)).numpy(),
-        "kl": model.prior_kl().numpy(),
-        "expected_log_likelihood": V.numpy(),
-    }
+    return {name: value.numpy() for name, value in built.parts().items()}
 
 
-def predict(built: tuple[Any, Problem], X: Any) -> dict[str, Any]:
+def predict(built: Built, X: Any) -> dict[str, Any]:
     """Return the marginals of q(f), and the log density of the problem's test targets."""
-    model, problem = built
+    model, problem = built.model, built.problem
     mean, variance = model.predict_f(tf.constant(X))
     y = tf.constant(problem.y_test[:, None])
     density = model.likelihood.predict_log_density(tf.constant(X), mean, variance, y)
@@ -93,17 +101,15 @@ def predict(built: tuple[Any, Problem], X: Any) -> dict[str, Any]:
     }
 
 
-def step(built: tuple[Any, Problem], gamma: float) -> None:
+def step(built: Built, gamma: float) -> None:
     """Take one natural-gradient step in place."""
-    model, problem = built
     natural = gpflow.optimizers.NaturalGradient(gamma=gamma)
-    loss = model.training_loss_closure(_batch(problem), compile=False)
-    natural.minimize(loss, [(model.q_mu, model.q_sqrt)])
+    natural.minimize(built.loss, [(built.model.q_mu, built.model.q_sqrt)])
 
 
-def gradient(built: tuple[Any, Problem]) -> dict[str, Any]:
+def gradient(built: Built) -> dict[str, Any]:
     """Return the gradient of the bound in constrained parameters."""
-    model, problem = built
+    model, problem = built.model, built.problem
     parameters = {
         "variance": model.kernel.variance,
         "lengthscales": model.kernel.lengthscales,
@@ -112,22 +118,23 @@ def gradient(built: tuple[Any, Problem]) -> dict[str, Any]:
         "q_mean": model.q_mu,
         "q_factor": model.q_sqrt,
     }
-    if problem.likelihood in ("gaussian", "student-t"):
-        name = {"gaussian": "noise_variance", "student-t": "scale"}[problem.likelihood]
-        noise = model.likelihood.variance if name == "noise_variance" else model.likelihood.scale
-        parameters[name] = noise
-    variables = {k: x.unconstrained_variable for k, x in parameters.items()}
-    with tf.GradientTape() as tape:
-        value = model.elbo(_batch(problem))
-    found = {k: x.numpy() for k, x in tape.gradient(value, variables).items()}
-    for name in {"variance", "lengthscales", "noise_variance", "scale"} & set(found):
-        slope = parameters[name].transform.forward_log_det_jacobian(variables[name], event_ndims=0)
-        found[name] = found[name] / np.exp(slope.numpy())
-    # the map from the vector of unconstrained entries to the triangle only moves them
-    factor = parameters["q_factor"].transform.forward(tf.constant(found["q_factor"])).numpy()
+    if problem.likelihood == "gaussian":
+        parameters["noise_variance"] = model.likelihood.variance
+    elif problem.likelihood == "student-t":
+        parameters["scale"] = model.likelihood.scale
+    raw = {name: x.unconstrained_variable for name, x in parameters.items()}
+    with tf.GradientTape(persistent=True) as tape:
+        loss = built.loss()
+        sums = {name: tf.reduce_sum(x) for name, x in parameters.items()}
+    # transforms change each entry by itself, or only move it
+    found = {
+        name: (-tape.gradient(loss, x) / tape.gradient(sums[name], x)).numpy()
+        for name, x in raw.items()
+    }
+    triangle = model.q_sqrt.transform.forward(tf.constant(found["q_factor"]))
     return found | {
         "lengthscales": np.atleast_1d(found["lengthscales"]),
         "mean_constant": np.sum(found["mean_constant"]),
         "q_mean": found["q_mean"][:, 0],
-        "q_factor": factor[0],
+        "q_factor": triangle.numpy()[0],
     }

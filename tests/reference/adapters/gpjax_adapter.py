@@ -1,4 +1,4 @@
-"""Adapter of GPJax 1.0: `natural_gradient_step` on variational Gaussians. It has no Student-t likelihood."""
+"""Adapter of GPJax 1.0: `natural_gradient_step` on variational Gaussians."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from gpjax.kernels.computations import DenseKernelComputation
 from gpjax.natural_gradients import natural_gradient_step, partition_variational
 from gpjax.parameters import NonNegativeReal, PositiveReal
 from gpjax.variational_families import VariationalGaussian, WhitenedVariationalGaussian
+
 from svgp_reference import Problem
 
 jax.config.update("jax_enable_x64", True)
+
+library = f"GPJax {gpx.__version__}"
 
 KERNELS = {
     "se": gpx.kernels.RBF,
@@ -46,31 +49,34 @@ class Probit(gpx.likelihoods.Bernoulli):
 def _values(problem: Problem) -> dict[str, Any]:
     """Return the constrained parameters in which the bound is differentiated."""
     names = ("variance", "lengthscales", "mean_constant", "Z", "q_mean", "q_factor")
-    values = {name: jnp.asarray(getattr(problem, name), dtype=float) for name in names}
+    values = {name: getattr(problem, name) for name in names} | dict(problem.likelihood_parameters)
+    values.pop("degrees_of_freedom", None)
+    return {name: jnp.asarray(value, dtype=float) for name, value in values.items()}
+
+
+def _likelihood(problem: Problem, values: dict[str, Any]) -> Any:
     if problem.likelihood == "gaussian":
-        values["noise_variance"] = jnp.asarray(problem.likelihood_parameters["noise_variance"])
-    return values
+        deviation = NonNegativeReal(jnp.sqrt(values["noise_variance"]))
+        return gpx.likelihoods.Gaussian(deviation)
+    integrator = GHQuadratureIntegrator(problem.info["gauss_hermite_nodes"])
+    if problem.likelihood == "student-t":
+        df = problem.likelihood_parameters["degrees_of_freedom"]
+        return gpx.likelihoods.StudentT(df, PositiveReal(values["scale"]), integrator)
+    return {"bernoulli-probit": Probit, "poisson": gpx.likelihoods.Poisson}[problem.likelihood](
+        integrator
+    )
 
 
 def _family(problem: Problem, values: dict[str, Any]) -> Any:
     """Return the variational family at these parameters."""
-    scales, nodes = values["lengthscales"], problem.info["gauss_hermite_nodes"] or 20
+    scales = values["lengthscales"]
     kernel = KERNELS[problem.kernel](
         lengthscale=PositiveReal(scales if len(scales) > 1 else scales[0]),
         variance=PositiveReal(values["variance"]),
         compute_engine=JitteredGram(problem.jitter),
     )
     mean = gpx.mean_functions.Constant(values["mean_constant"])
-    if problem.likelihood == "gaussian":
-        deviation = NonNegativeReal(jnp.sqrt(values["noise_variance"]))
-        likelihood: Any = gpx.likelihoods.Gaussian(deviation)
-    elif problem.likelihood == "bernoulli-probit":
-        likelihood = Probit(integrator=GHQuadratureIntegrator(nodes))
-    elif problem.likelihood == "poisson":
-        likelihood = gpx.likelihoods.Poisson(integrator=GHQuadratureIntegrator(nodes))
-    else:
-        raise NotImplementedError(f"GPJax has no likelihood {problem.likelihood!r}")
-    model = gpx.gps.Prior(kernel, mean, jitter=0.0) * likelihood
+    model = gpx.gps.Prior(kernel, mean, jitter=0.0) * _likelihood(problem, values)
     q_mean = values["q_mean"][:, None]
     if problem.whitened:
         return WhitenedVariationalGaussian(model, values["Z"], q_mean, values["q_factor"])
@@ -84,8 +90,17 @@ def _batch(problem: Problem) -> Any:
     )
 
 
-def _loss(family: Any, batch: Any) -> Any:
-    return -gpx.objectives.elbo(family, batch)
+elbo = eqx.filter_jit(gpx.objectives.elbo)
+
+
+@eqx.filter_jit
+def _stepped(family: Any, batch: Any, gamma: Any) -> Any:
+    """Return the family after one natural-gradient step that is not shortened."""
+    q, theta = partition_variational(family)
+    q, _ = natural_gradient_step(
+        q, theta, batch, lambda f, d: -gpx.objectives.elbo(f, d), gamma, max_backoff=0
+    )
+    return eqx.combine(q, theta)
 
 
 def build(problem: Problem) -> tuple[Any, Problem]:
@@ -94,27 +109,41 @@ def build(problem: Problem) -> tuple[Any, Problem]:
 
 
 def bound(built: tuple[Any, Problem]) -> dict[str, Any]:
-    """Return the bound and KL."""
+    """Return the bound and its parts."""
     family, problem = built
-    return {"bound": gpx.objectives.elbo(family, _batch(problem)), "kl": family.prior_kl()}
+    batch = _batch(problem)
+    V = gpx.objectives.variational_expectation(family, batch)
+    return {
+        "bound": elbo(family, batch),
+        "kl": family.prior_kl(),
+        "expected_log_likelihood": V,
+    }
 
 
 def predict(built: tuple[Any, Problem], X: Any) -> dict[str, Any]:
-    """Return the marginals of q(f)."""
-    f = built[0].condition(None)(jnp.asarray(X), covariance="diagonal")
-    return {"mean": f.mean, "variance": f.variance}
+    """Return the marginals of q(f), and the log density of the problem's test targets."""
+    family, problem = built
+    f = family.condition(None)(jnp.asarray(X), covariance="diagonal")
+    found = {"mean": f.mean, "variance": f.variance}
+    if problem.likelihood in ("gaussian", "bernoulli-probit"):  # others have it at the mean of f
+        predicted = family.model.likelihood(f)
+        if problem.likelihood == "gaussian":  # of each row instead of all rows
+            predicted = npd.Normal(predicted.mean, jnp.sqrt(predicted.variance))
+        found["log_density"] = predicted.log_prob(jnp.asarray(problem.y_test))
+    return found
 
 
 def step(built: tuple[Any, Problem], gamma: float) -> tuple[Any, Problem]:
     """Take one natural-gradient step."""
     family, problem = built
-    q, theta = partition_variational(family)
-    rate = jnp.asarray(gamma)
-    q = natural_gradient_step(q, theta, _batch(problem), _loss, rate, max_backoff=0)[0]
-    return eqx.combine(q, theta), problem
+    return _stepped(family, _batch(problem), jnp.asarray(gamma)), problem
 
 
 def gradient(built: tuple[Any, Problem]) -> dict[str, Any]:
     """Return the gradient of the bound in constrained parameters."""
     problem = built[1]
-    return dict(jax.grad(lambda x: -_loss(_family(problem, x), _batch(problem)))(_values(problem)))
+
+    def value(values: dict[str, Any]) -> Any:
+        return gpx.objectives.elbo(_family(problem, values), _batch(problem))
+
+    return dict(jax.jit(jax.grad(value))(_values(problem)))

@@ -1,4 +1,4 @@
-"""Adapter of GPyTorch: `ApproximateGP` with `NGD` on natural parameters. It has no Poisson likelihood."""
+"""Adapter of GPyTorch: `ApproximateGP` with `NGD` on natural parameters."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from gpytorch.variational import (
     UnwhitenedVariationalStrategy,
     VariationalStrategy,
 )
+
 from svgp_reference import Problem
 
 torch.set_default_dtype(torch.float64)
+
+library = f"GPyTorch {gpytorch.__version__}"
 
 
 class FixedJitter(VariationalStrategy):
@@ -29,19 +32,28 @@ class FixedJitter(VariationalStrategy):
         return super()._cholesky_factor(covariance.add_jitter(self.jitter))
 
 
+class LogPoisson(gpytorch.likelihoods.PoissonLikelihood):
+    """Poisson likelihood with mean exp(f); GPyTorch's is softplus(f)."""
+
+    def forward(self, function_samples: torch.Tensor, *args: Any, **options: Any) -> Any:
+        """Return p(y | f)."""
+        return torch.distributions.Poisson(function_samples.exp())
+
+
 def _likelihood(problem: Problem) -> Any:
     p, kinds = problem.likelihood_parameters, gpytorch.likelihoods
-    if problem.likelihood == "poisson":
-        raise NotImplementedError("GPyTorch has no Poisson likelihood")
+    kind = {
+        "gaussian": kinds.GaussianLikelihood,
+        "bernoulli-probit": kinds.BernoulliLikelihood,
+        "poisson": LogPoisson,
+        "student-t": kinds.StudentTLikelihood,
+    }[problem.likelihood]
     with gpytorch.settings.num_gauss_hermite_locs(problem.info["gauss_hermite_nodes"] or 20):
-        if problem.likelihood == "gaussian":
-            likelihood = kinds.GaussianLikelihood()
-            likelihood.noise = p["noise_variance"]
-        elif problem.likelihood == "bernoulli-probit":
-            likelihood = kinds.BernoulliLikelihood()
-        else:
-            likelihood = kinds.StudentTLikelihood()
-            likelihood.noise, likelihood.deg_free = p["scale"] ** 2, p["degrees_of_freedom"]
+        likelihood = kind()
+    if problem.likelihood == "gaussian":
+        likelihood.noise = p["noise_variance"]
+    elif problem.likelihood == "student-t":
+        likelihood.noise, likelihood.deg_free = p["scale"] ** 2, p["degrees_of_freedom"]
     return likelihood
 
 
@@ -83,12 +95,16 @@ class SVGP(gpytorch.models.ApproximateGP):
         """Return the prior at x."""
         return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
-    def elbo(self) -> Any:
-        """Return the bound; `VariationalELBO` is the bound divided by n."""
+    def parts(self) -> dict[str, Any]:
+        """Return the bound and its parts; `VariationalELBO` is the bound divided by n."""
         n = self.problem.n
-        objective = gpytorch.mlls.VariationalELBO(self.likelihood, self, n)
         X, y = torch.tensor(self.problem.X_batch), torch.tensor(self.problem.y_batch)
-        return n * objective(self(X), y)
+        f = self(X)
+        return {
+            "bound": n * gpytorch.mlls.VariationalELBO(self.likelihood, self, n)(f, y),
+            "kl": self.variational_strategy.kl_divergence(),
+            "expected_log_likelihood": self.likelihood.expected_log_prob(y, f),
+        }
 
 
 build = SVGP
@@ -96,13 +112,8 @@ build = SVGP
 
 def bound(model: SVGP) -> dict[str, Any]:
     """Return the bound and its parts."""
-    X, y = torch.tensor(model.problem.X_batch), torch.tensor(model.problem.y_batch)
     with torch.no_grad():
-        return {
-            "bound": model.elbo().item(),
-            "kl": model.variational_strategy.kl_divergence().item(),
-            "expected_log_likelihood": model.likelihood.expected_log_prob(y, model(X)).numpy(),
-        }
+        return {name: value.numpy() for name, value in model.parts().items()}
 
 
 def predict(model: SVGP, X: Any) -> dict[str, Any]:
@@ -128,40 +139,34 @@ def step(model: SVGP, gamma: float) -> SVGP:
         list(model.variational_parameters()), num_data=model.problem.n, lr=gamma
     )
     natural.zero_grad()
-    (-model.elbo() / model.problem.n).backward()
+    (-model.parts()["bound"] / model.problem.n).backward()
     natural.step()
     return model
 
 
+def _constrained(module: Any, name: str) -> Any:
+    """Return the gradient in a positive parameter from that in its raw one, and their slope."""
+    raw = getattr(module, f"raw_{name}")
+    (slope,) = torch.autograd.grad(getattr(module, name).sum(), raw)
+    return (raw.grad / slope).numpy()
+
+
 def gradient(model: SVGP) -> dict[str, Any]:
     """Return the gradient of the bound in constrained parameters."""
-    base, scaled, likelihood = model.covar_module.base_kernel, model.covar_module, model.likelihood
-    positive = {
-        "variance": (scaled.raw_outputscale, scaled.raw_outputscale_constraint),
-        "lengthscales": (base.raw_lengthscale, base.raw_lengthscale_constraint),
+    model.parts()["bound"].backward()
+    found = {
+        "variance": _constrained(model.covar_module, "outputscale"),
+        "lengthscales": _constrained(model.covar_module.base_kernel, "lengthscale")[0],
+        "mean_constant": model.mean_module.raw_constant.grad.numpy(),
+        "Z": model.variational_strategy.inducing_points.grad.numpy(),
+        "q_mean": model.q.variational_mean.grad.numpy(),
+        "q_factor": model.q.chol_variational_covar.grad.numpy(),
     }
     if model.problem.likelihood == "gaussian":
-        noise = likelihood.noise_covar
-        positive["noise_variance"] = (noise.raw_noise, noise.raw_noise_constraint)
-    elif model.problem.likelihood == "student-t":
-        positive["scale"] = (likelihood.raw_noise, likelihood.raw_noise_constraint)
-    model.elbo().backward()
-    q = model.q
-    found = {
-        "mean_constant": model.mean_module.raw_constant.grad,
-        "Z": model.variational_strategy.inducing_points.grad,
-        "q_mean": q.variational_mean.grad,
-        "q_factor": q.chol_variational_covar.grad,
-    }
-    for name, (raw, constraint) in positive.items():
-        copy = raw.detach().clone().requires_grad_()
-        (slope,) = torch.autograd.grad(constraint.transform(copy).sum(), copy)
-        found[name] = raw.grad / slope
-    values = {name: x.numpy() for name, x in found.items()}
-    shapes: dict[str, Any] = {"lengthscales": -1}
-    values |= {k: values[k].reshape(shapes.get(k, ())) for k in positive}
-    if "scale" in values:  # the parameter is scale²
-        values["scale"] = 2.0 * model.problem.likelihood_parameters["scale"] * values["scale"]
+        found["noise_variance"] = _constrained(model.likelihood.noise_covar, "noise")[0]
+    elif model.problem.likelihood == "student-t":  # its parameter is scale²
+        scale = model.problem.likelihood_parameters["scale"]
+        found["scale"] = 2.0 * scale * _constrained(model.likelihood, "noise")[0]
     if not model.problem.whitened:  # u has the constant mean in it
-        values["mean_constant"] = values["mean_constant"] + np.sum(values["q_mean"])
-    return values
+        found["mean_constant"] = found["mean_constant"] + np.sum(found["q_mean"])
+    return found

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from svgp_reference import Problem
 
+import svgpbench
+from svgp_reference import Problem
 from svgpbench.kernels import Model, Theta
 from svgpbench.kernels.kernels import KernelParameters, kernel
 from svgpbench.likelihoods import (
@@ -24,6 +25,7 @@ from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import factor_at, marginals_at, prior_at
 
 ops = load_backend("numpy")
+library = f"svgpbench {svgpbench.__version__}"
 
 
 class Built(NamedTuple):
