@@ -79,7 +79,7 @@ def adapter_of(module: ModuleType, where: str) -> Adapter:
             raise AdapterError(f"--adapter {where}: {name!r} must be a function")
     if "build" not in found:
         raise AdapterError(f"--adapter {where}: no function 'build'; define build(problem) → model")
-    precision = getattr(module, "precision", "float64")
+    precision: Any = getattr(module, "precision", "float64")
     if precision not in get_args(Precision):
         raise AdapterError(
             f"--adapter {where}: precision must be 'float64' or 'float32', not {precision!r}"

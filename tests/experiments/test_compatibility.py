@@ -26,7 +26,7 @@ SINGLE = BackendConfig(name="torch", dtype="float32")
 
 
 def test_every_kernel_of_a_table_is_checked() -> None:
-    training = TrainingConfig(kind="online", batch_size=8)
+    training = TrainingConfig(kind="online", batch_size=200)
     cells = [config(training=training, kernel=kernel) for kernel in (KernelConfig(), SUM)]
     with pytest.raises(UserError, match="one set of lengthscales"):
         check_cells(cells)
