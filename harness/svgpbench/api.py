@@ -99,13 +99,13 @@ def run(
         ...         fig3, backends=["numpy"], methods=["t-SVGP"], data=["airfoil"], results=runs
         ...     )
         ...     table = api.table(fig3, results=runs)
-        >>> api.finals(records)["status"].tolist()  # one record per split
-        ['ok', 'ok']
+        >>> api.finals(records)["status"].tolist()  # two variants of t-SVGP, two splits
+        ['ok', 'ok', 'ok', 'ok']
         >>> trace = api.traces(records[:1])
         >>> bool(trace["elbo"].iloc[-1] > trace["elbo"].iloc[0])
         True
         >>> table["method"].tolist()
-        ['t-SVGP']
+        ['t-SVGP', 't-SVGP untied']
     """
     name, folder = str(experiment), Path(results)
     selection = Selection(backends=backends, methods=methods, data=data, seeds=seeds)
