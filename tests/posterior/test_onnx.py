@@ -12,6 +12,7 @@ import pytest
 from built_posteriors import X_MEAN, X_SCALE, built
 
 from svgpbench.api import Posterior, UserError
+from svgpbench.plugins import load_backend
 from svgpbench.posterior import onnx as onnx_module
 from svgpbench.posterior.onnx import weights
 
@@ -107,7 +108,7 @@ def test_digits_of_the_graph_beside_an_exact_computation() -> None:
     (prior, _), state, w = posterior.factors, posterior.state, weights(posterior)
     K, Z = prior.Kuu[0], posterior.theta.inducing
     between = 0.5 * (Z[1:] + Z[:-1])
-    k = posterior.model.covariance(onnx_module.load_backend("numpy"), posterior.theta)
+    k = posterior.model.covariance(load_backend("numpy"), posterior.theta)
     Kx, kappa = k.cross(Z, between)[0], onnx_module._prior_variance(posterior)
     condition = np.linalg.cond(K)
     assert 5e9 < condition < 2e10

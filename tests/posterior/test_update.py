@@ -62,9 +62,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize("likelihood", EVERY)
-def test_the_new_sites_are_those_of_the_new_posterior(
-    likelihood: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_new_sites_are_those_of_the_new_posterior(likelihood: str) -> None:
     """A fixed point, by the definition of a site: λ = βμ + α and β at the marginals of the sum of all."""
     _, old, new = parts(likelihood)
     first = built("t-svgp", likelihood, rows=old, options={"tying": "untied"}, steps=8, rate=0.5)
@@ -72,11 +70,11 @@ def test_the_new_sites_are_those_of_the_new_posterior(
     for mine, kept in zip(grown.state.sites, first.state.sites, strict=True):
         np.testing.assert_array_equal(mine[:, OLD], kept)
     ops, (prior, _) = load_backend("numpy"), grown.factors
-    f, mean = grown.latent(new.X)
+    f, v = grown.latent(new.X)
     conditional = grown.model.conditional(grown.theta, grown.noise())
     mu = f - grown.theta.mean[:, None]
     targets = grown.standardised_targets(new.y, len(new.y))
-    alpha, beta = conditional.gradients(ops, targets, mu, mean)
+    alpha, beta = conditional.gradients(ops, targets, mu, v)
     np.testing.assert_allclose(grown.state.sites.beta[:, NEW], beta, rtol=1e-6, atol=1e-6)
     lambda1 = beta * mu + alpha
     np.testing.assert_allclose(grown.state.sites.lambda1[:, NEW], lambda1, rtol=1e-6, atol=1e-6)

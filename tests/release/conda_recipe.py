@@ -35,14 +35,14 @@ def recipe(pyproject: Path, dist: Path) -> dict[str, Any]:
     name, version = project["name"], project["version"]
     file = f"{name.replace('-', '_')}-{version}.tar.gz"
     minimum = project["requires-python"].removeprefix(">=")
-    script = [f"{command} --help" for command in project.get("scripts", {})]
+    programs = project.get("scripts", {})
     build: dict[str, Any] = {
         "number": 0,
         "noarch": "python",
         "script": "${{ PYTHON }} -m pip install . --no-deps --no-build-isolation -vv",
     }
-    if script:
-        entry_points = [f"{command} = {where}" for command, where in project["scripts"].items()]
+    if programs:
+        entry_points = [f"{program} = {function}" for program, function in programs.items()]
         build["python"] = {"entry_points": entry_points}
     return {
         "schema_version": 1,
@@ -65,7 +65,7 @@ def recipe(pyproject: Path, dist: Path) -> dict[str, Any]:
                     "python_version": "${{ python_min }}.*",
                 }
             },
-            *([{"script": script}] if script else []),
+            *({"script": [f"{program} --help"]} for program in programs),
         ],
         "about": {
             "summary": project["description"],

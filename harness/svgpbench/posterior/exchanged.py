@@ -25,9 +25,7 @@ from svgpbench.libraries.whitened import (
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import CoupledMethod
 from svgpbench.methods.mean_covariance import MeanCholesky, QState
-from svgpbench.numerics.gaussian import Prior
-from svgpbench.plugins import load_backend
-from svgpbench.posterior.posterior import Floats, Posterior, TrainingFacts
+from svgpbench.posterior.posterior import Posterior, TrainingFacts
 
 
 def export_posterior(posterior: Posterior, path: str | Path) -> Path:
@@ -87,7 +85,8 @@ def whitened(posterior: Posterior) -> ExportedPosterior:
     """Return the exported form; raises `UserError` with the reason if a posterior has none."""
     _refuse(posterior)
     facts, theta = posterior.facts, posterior.theta
-    mean, chol = _moments(posterior)
+    mean, covariance = posterior.whitened_moments()
+    chol = lower_factor(covariance, "the covariance of q(u)")
     options, learned = posterior.model.likelihood, theta.likelihood._asdict()
     parameters = {
         key: kind(learned.get(key, getattr(options, key)))
@@ -114,18 +113,6 @@ def whitened(posterior: Posterior) -> ExportedPosterior:
         ),
         theta.mean,
     )
-
-
-def _moments(posterior: Posterior) -> tuple[Floats, Floats]:
-    """Return the mean [P, M] and lower factor [P, M, M] of v = L⁻¹u.
-
-    The method returns the moments of u = Lv; with the identity for L, these are the moments of v.
-    """
-    prior, q = posterior.factors
-    identity = np.broadcast_to(np.eye(prior.L.shape[-1]), prior.L.shape)
-    ops = load_backend("numpy")
-    mean, covariance = posterior.method.posterior(ops, Prior(identity, identity), q)
-    return np.asarray(mean), lower_factor(np.asarray(covariance), "the covariance of q(u)")
 
 
 def _refuse(posterior: Posterior) -> None:

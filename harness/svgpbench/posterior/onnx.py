@@ -112,8 +112,7 @@ def write_onnx(posterior: Posterior, path: str | Path) -> Path:
 
 def weights(posterior: Posterior) -> Weights:
     """Return α, G and a; raises `UserError` if q(f) does not come from one q(u) of function values."""
-    ops, (prior, q), method = load_backend("numpy"), posterior.factors, posterior.method
-    terms = posterior.mean_terms
+    (prior, _), method, terms = posterior.factors, posterior.method, posterior.mean_terms
     if (
         not (isinstance(prior, Prior) and len(terms) == 1)
         or posterior.facts.functions == "features"
@@ -122,11 +121,10 @@ def weights(posterior: Posterior) -> Weights:
             f"method {method.name!r} on {posterior.facts.functions} has no q(u) of function values at one "
             "set of inducing inputs, and so no graph"
         )
-    identity = np.broadcast_to(np.eye(prior.L.shape[-1]), prior.L.shape)
-    _, S = method.posterior(ops, Prior(identity, identity), q)  # of L⁻¹u
+    _, S = posterior.whitened_moments()
     a, U = np.linalg.eigh(np.eye(S.shape[-1]) - S)
     L = np.broadcast_to(prior.L, S.shape)
-    G = ops.solve_triangular(L, U, transpose=True)
+    G = load_backend("numpy").solve_triangular(L, U, transpose=True)
     return Weights(np.asarray(terms[0].weights), np.asarray(G), a)
 
 

@@ -266,21 +266,13 @@ class Posterior:
             >>> posterior.latent_covariance(X[:3]).shape
             (1, 3, 3)
         """
-        ops, (prior, q) = load_backend("numpy"), self.factors
-        if not isinstance(prior, Prior):
-            raise UserError(
-                f"method {self.method.name!r} has no q(u) of one set of inducing inputs, and so no "
-                "covariance between inputs here"
-            )
-        rows = np.concatenate(self.standardised_inputs(X))
-        k = self.model.covariance(ops, self.theta)
-        _, S = self.method.posterior(ops, prior, q)
-        half = ops.solve_triangular(prior.L, S)
-        white = ops.solve_triangular(prior.L, ops.matrix_transpose(half))  # L⁻¹SL⁻ᵀ
+        _, white = self.whitened_moments()  # L⁻¹SL⁻ᵀ
+        ops, (prior, _), rows = load_backend("numpy"), self.factors, self.standardised_inputs(X)
+        x, k = np.concatenate(rows), self.model.covariance(ops, self.theta)
         # far rows overflow in a squared distance; they are named below instead
         with np.errstate(over="ignore", invalid="ignore"):
-            W = ops.solve_triangular(prior.L, k.cross(self.theta.inducing, rows))
-            covariance = k.cross(rows, rows) + ops.matrix_transpose(W) @ (white @ W - W)
+            W = ops.solve_triangular(prior.L, k.cross(self.theta.inducing, x))
+            covariance = k.cross(x, x) + ops.matrix_transpose(W) @ (white @ W - W)
         refuse_far_rows(np.isfinite(np.diagonal(covariance, axis1=-2, axis2=-1)).all(axis=0))
         return np.asarray(covariance)
 
@@ -393,6 +385,22 @@ class Posterior:
         mean, covariance = self.method.posterior(ops, prior, q)
         mean = self.model.conditional(self.theta).of_f(np.asarray(mean))
         return Inducing(np.asarray(self.theta.inducing), mean, np.asarray(covariance))
+
+    def whitened_moments(self) -> tuple[Floats, Floats]:
+        """Return mean [P, M] and covariance [P, M, M] of v = L⁻¹u, with LLᵀ = K(Z, Z) and prior mean 0 of u.
+
+        Raises `UserError` if the method has no q(u) of one set of inducing inputs.
+        """
+        prior, q = self.factors
+        if not isinstance(prior, Prior):
+            raise UserError(
+                f"method {self.method.name!r} has no q(u) of one set of inducing inputs"
+            )
+        # the method returns the moments of u = Lv; with the identity for L these are the moments of v
+        identity = np.broadcast_to(np.eye(prior.L.shape[-1]), prior.L.shape)
+        v = Prior(identity, identity)
+        mean, covariance = self.method.posterior(load_backend("numpy"), v, q)
+        return np.asarray(mean), np.asarray(covariance)
 
     def to_onnx(self, path: str | Path) -> Path:
         """Write the predictions of f, and of Gaussian y, to an ONNX file, for use without Python.
