@@ -26,7 +26,7 @@ def agrees(posterior: Posterior) -> None:
     wanted = posterior.latent(ROWS)[0]
     assert np.abs(wanted).max() > 0.3
     assert len(posterior.mean_terms) > 0
-    np.testing.assert_allclose(posterior.latent_mean(ROWS), wanted, rtol=0.0, atol=1e-10)
+    np.testing.assert_allclose(posterior.latent_mean(ROWS), wanted, rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)

@@ -53,16 +53,16 @@ def test_the_graph_predicts_as_the_posterior(
     posterior = built(method, likelihood, kernel=kernel, rate=0.5, of_likelihood={})
     found = run(posterior, tmp_path / "one.onnx", ROWS)
     mean, variance = posterior.latent(ROWS)
-    np.testing.assert_allclose(found["latent_mean"], mean.T, rtol=0.0, atol=1e-8)
-    np.testing.assert_allclose(found["latent_variance"], variance.T, rtol=0.0, atol=1e-8)
+    np.testing.assert_allclose(found["latent_mean"], mean.T, rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(found["latent_variance"], variance.T, rtol=0.0, atol=1e-12)
     assert np.ptp(mean) > 0.3 and np.ptp(variance) > 1e-3
     assert ("mean" in found) == (likelihood == "gaussian")
     if likelihood == "gaussian":
         y = posterior.predict(ROWS)
-        np.testing.assert_allclose(found["mean"], y["mean"], rtol=1e-9)
-        np.testing.assert_allclose(found["variance"], y["variance"], rtol=1e-7)
+        np.testing.assert_allclose(found["mean"], y["mean"], rtol=1e-12)
+        np.testing.assert_allclose(found["variance"], y["variance"], rtol=1e-12)
     one = run(posterior, tmp_path / "one.onnx", ROWS[:1])
-    np.testing.assert_allclose(one["latent_mean"], found["latent_mean"][:1], rtol=1e-10)
+    np.testing.assert_allclose(one["latent_mean"], found["latent_mean"][:1], rtol=1e-12)
 
 
 def test_the_file_says_which_columns_it_takes(tmp_path: Path) -> None:

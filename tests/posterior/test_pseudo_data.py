@@ -35,8 +35,8 @@ def test_regression_on_the_pseudo_data_is_the_posterior(method: str, likelihood:
         # Rasmussen and Williams 2006, Eqs. 2.25 and 2.26, with correlated noise
         gain = np.linalg.solve(K + np.linalg.inv(precision[p]), K).T
         found = mean + gain @ (targets[p] - mean)
-        np.testing.assert_allclose(found, wanted.mean[p], rtol=0.0, atol=1e-9)
-        np.testing.assert_allclose(K - gain @ K, wanted.covariance[p], rtol=0.0, atol=1e-9)
+        np.testing.assert_allclose(found, wanted.mean[p], rtol=0.0, atol=1e-12)
+        np.testing.assert_allclose(K - gain @ K, wanted.covariance[p], rtol=0.0, atol=1e-12)
 
 
 def test_directions_that_no_row_observes_have_no_precision() -> None:
@@ -48,10 +48,10 @@ def test_directions_that_no_row_observes_have_no_precision() -> None:
     eigenvalues = np.linalg.eigvalsh(precision[0])
     assert (eigenvalues > 1e-9 * eigenvalues.max()).sum() == 4 < M
     S = np.linalg.inv(np.linalg.inv(K) + precision[0])
-    np.testing.assert_allclose(S, wanted.covariance[0], rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(S, wanted.covariance[0], rtol=0.0, atol=1e-12)
     mean = posterior.theta.mean[0]
     found = mean + S @ (precision[0] @ (targets[0] - mean))
-    np.testing.assert_allclose(found, wanted.mean[0], rtol=0.0, atol=1e-7)
+    np.testing.assert_allclose(found, wanted.mean[0], rtol=0.0, atol=1e-12)
     assert np.abs(targets).max() < 100.0  # those of directions without precision are 0
 
 

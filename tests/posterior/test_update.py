@@ -45,11 +45,11 @@ def test_with_gaussian_noise_all_rows_at_once_are_the_same(
     at_once, first = (built(method, rows=x, options=options, steps=1) for x in (whole, old))
     before = [x.copy() for _, x in named_leaves(first.state, "state")]
     grown = first.update(*new)
-    equal(grown, at_once, 1e-9)
+    equal(grown, at_once, 1e-11)
     assert (grown.facts.n, first.facts.n) == (100, 60)
     for x, (_, now) in zip(before, named_leaves(first.state, "state"), strict=True):
         np.testing.assert_array_equal(x, now)  # the old posterior stays what it was
-    np.testing.assert_allclose(grown.latent(whole.X), at_once.latent(whole.X), rtol=1e-9)
+    np.testing.assert_allclose(grown.latent(whole.X), at_once.latent(whole.X), rtol=1e-11)
 
 
 def test_the_order_of_rows_does_not_matter() -> None:
@@ -57,8 +57,8 @@ def test_the_order_of_rows_does_not_matter() -> None:
     first = built("t-svgp", rows=old, steps=1)
     one = first.update(X[:15], y[:15]).update(X[15:], y[15:])
     other = first.update(X[15:], y[15:]).update(X[:15], y[:15])
-    equal(one, other, 1e-9)
-    equal(one, first.update(X, y), 1e-9)
+    equal(one, other, 1e-11)
+    equal(one, first.update(X, y), 1e-11)
 
 
 @pytest.mark.parametrize("likelihood", EVERY)
@@ -75,16 +75,16 @@ def test_the_new_sites_are_those_of_the_new_posterior(likelihood: str) -> None:
     mu = f - grown.theta.mean[:, None]
     targets = grown.standardised_targets(new.y, len(new.y))
     alpha, beta = conditional.gradients(ops, targets, mu, v)
-    np.testing.assert_allclose(grown.state.sites.beta[:, NEW], beta, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(grown.state.sites.beta[:, NEW], beta, rtol=1e-10, atol=1e-10)
     lambda1 = beta * mu + alpha
-    np.testing.assert_allclose(grown.state.sites.lambda1[:, NEW], lambda1, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(grown.state.sites.lambda1[:, NEW], lambda1, rtol=1e-10, atol=1e-10)
     # the dual parameters are the sums over all sites
     x = np.concatenate(grown.standardised_inputs(np.concatenate([old.X, new.X])))
     k = grown.model.covariance(ops, grown.theta)
     W = np.linalg.solve(prior.L, k.cross(grown.theta.inducing, x))[0]
     for p, (l1, b) in enumerate(zip(*grown.state.sites, strict=True)):
-        np.testing.assert_allclose(grown.state.c[p], W @ l1, rtol=1e-8, atol=1e-8)
-        np.testing.assert_allclose(grown.state.C[p], (W * b) @ W.T, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(grown.state.c[p], W @ l1, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(grown.state.C[p], (W * b) @ W.T, rtol=1e-12, atol=1e-12)
     assert first.score(*new)["nlpd"] > grown.score(*new)["nlpd"]
 
 
@@ -94,9 +94,9 @@ def test_an_update_is_near_a_posterior_of_all_rows(likelihood: str) -> None:
     whole, old, new = parts(likelihood)
     first, at_once = (built("t-svgp", likelihood, rows=x, steps=12) for x in (old, whole))
     (mean, v), (wanted, spread) = (x.latent(whole.X) for x in (first.update(*new), at_once))
-    stale = first.latent(whole.X)[0]
+    stale, old_v = first.latent(whole.X)
     assert np.abs(mean - wanted).max() < 0.2 * np.abs(stale - wanted).max()
-    np.testing.assert_allclose(v, spread, rtol=0.2)
+    assert np.abs(np.log(v / spread)).max() < 0.25 * np.abs(np.log(old_v / spread)).max()
 
 
 def test_it_is_kept_and_read_back(tmp_path: Any) -> None:
