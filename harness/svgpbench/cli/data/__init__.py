@@ -11,9 +11,9 @@ import typer
 from svgpbench.cli.data.audit import audit_command, show_command
 from svgpbench.cli.data.make import make_command
 from svgpbench.cli.data.split import split_command
-from svgpbench.cli.exit_codes import FAILED
+from svgpbench.cli.printing import FAILED
 from svgpbench.errors import UserError
-from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench.experiments.error_messages import data_errors_are_the_users
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import DataError, DatasetEntry
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from svgpbench.errors import UserError
-from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench.experiments.error_messages import data_errors_are_the_users
 from svgpbench.plugins import registry_of
 from svgpbench_datasets import REGISTRY
 from svgpbench_datasets.generated.walker import Walk, make_walker
