@@ -14,7 +14,7 @@ from typing import Any
 
 from svgpbench.errors import UserError, unknown
 from svgpbench.ops import Capabilities, Framework, Ops
-from svgpbench.source_code import Sources, is_own_source
+from svgpbench.source_code import SourceCode, is_own_source
 
 OURS = frozenset({"svgpbench", "svgpbench_backends", "svgpbench_datasets"})
 """Top-level packages of svgpbench."""
@@ -74,7 +74,7 @@ def _owner(point: EntryPoint) -> str:
 
 
 _loaded_here: dict[tuple[str, str], tuple[str, str]] = {}  # other packages' plugins: title, module
-_codes: dict[tuple[str, str], Sources] = {}  # of plugins, as they were loaded or first asked for
+_codes: dict[tuple[str, str], SourceCode] = {}  # of plugins, as they were loaded or first asked for
 
 
 def loaded() -> tuple[str, ...]:
@@ -148,7 +148,7 @@ def code_of(group: str, name: str) -> str:
     return f"{point.dist.name if point.dist else ''}:{_code(group, point, found).digest}"
 
 
-def _code(group: str, point: EntryPoint, found: Any) -> Sources:
+def _code(group: str, point: EntryPoint, found: Any) -> SourceCode:
     """Return the sources of a plugin; `found` is its class, or None if it is not to be loaded."""
     key = (group, point.name)
     if key not in _codes:
@@ -157,10 +157,10 @@ def _code(group: str, point: EntryPoint, found: Any) -> Sources:
         modules = {point.module, *(getattr(base, "__module__", point.module) for base in bases)}
         tops = {name: name.partition(".")[0] for name in modules}
         if _is_ours(point):
-            _codes[key] = Sources(name for name in modules if tops[name] in OURS)
+            _codes[key] = SourceCode(name for name in modules if tops[name] in OURS)
         else:
             own = _tops_of_plugins()
-            _codes[key] = Sources(
+            _codes[key] = SourceCode(
                 (name for name in modules if tops[name] not in OURS | sys.stdlib_module_names),
                 lambda top, spec: top not in OURS and (top in own or is_own_source(spec)),
             )

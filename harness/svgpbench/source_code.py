@@ -68,7 +68,7 @@ def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> 
     return "".join(part)
 
 
-class Sources:
+class SourceCode:
     """The code of modules and of what they import. No module is imported for it.
 
     `follows` gets the top-level name and the specification of an imported module, and says whether the code
@@ -102,9 +102,9 @@ class Sources:
             hashed.update(f"{name} {len(code)}\n".encode() + code)
         self.digest = hashed.hexdigest()[:16]
 
-    def read_again(self) -> Sources:
+    def read_again(self) -> SourceCode:
         """Return the code of the same modules as it is now."""
-        return Sources(self.modules, self.follows)
+        return SourceCode(self.modules, self.follows)
 
     def _imports(self, spec: ModuleSpec) -> Iterator[str]:
         """Yield the followed modules that a module imports, and add the files that it names."""

@@ -16,7 +16,7 @@ from committed_records import RESULTS, committed
 from scipy import stats
 
 from svgpbench.cli.application import exit_code
-from svgpbench.comparison.comparison import Comparison, Row, compared
+from svgpbench.comparison.comparison import ComparedMeasure, Comparison, compared
 from svgpbench.comparison.inputs import folders, methods_or_backends
 from svgpbench.errors import UserError
 from svgpbench.experiments import Selection, load_experiment
@@ -38,8 +38,8 @@ def records() -> Collected:
     return collect(RESULTS, plan.only(lambda x: x.method.title in (ONE, OTHER)))
 
 
-def by(found: Comparison, metric: str, **shared: str) -> Row:
-    def fits(row: Row) -> bool:
+def by(found: Comparison, metric: str, **shared: str) -> ComparedMeasure:
+    def fits(row: ComparedMeasure) -> bool:
         return row.metric == metric and shared.items() <= row.shared.items()
 
     (row,) = (row for row in found.rows if fits(row))

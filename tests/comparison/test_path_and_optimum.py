@@ -6,7 +6,7 @@ import pytest
 from committed_records import RESULTS
 
 from svgpbench.cli.application import exit_code
-from svgpbench.comparison.comparison import Comparison, Row
+from svgpbench.comparison.comparison import ComparedMeasure, Comparison
 from svgpbench.comparison.path_and_optimum import side_by_side, verdict
 from svgpbench.errors import UserError
 from svgpbench.stats.effects import Effect, Outcome
@@ -45,7 +45,7 @@ def test_a_difference_of_another_size_belongs_to_both(low: float, high: float) -
 def comparison(*rows: tuple[str, str, str]) -> Comparison:
     """Rows of (measure, data set, outcome)."""
     made = (
-        Row(metric, {"data": data}, 5, (0.0, 0.0), 0.05, effect(outcome))
+        ComparedMeasure(metric, {"data": data}, 5, (0.0, 0.0), 0.05, effect(outcome))
         for metric, data, outcome in rows
     )
     return Comparison("", "A", "B", tuple(made), ())

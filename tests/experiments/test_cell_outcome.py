@@ -11,7 +11,7 @@ from small_cell import config
 from svgpbench.config import CellConfig, DataConfig, SplitConfig, TrainingConfig
 from svgpbench.experiments import cell as cell_module
 from svgpbench.experiments.cell import build_trainer, load_data, run_cell
-from svgpbench.experiments.outcome import Outcome, columns
+from svgpbench.experiments.outcome import CellOutcome, columns
 from svgpbench.training.em import Trained
 
 POINTS: list[dict[str, float | int | None]] = [
@@ -23,7 +23,7 @@ POINTS: list[dict[str, float | int | None]] = [
 
 def outcome_of(
     monkeypatch: pytest.MonkeyPatch, status: str, message: str, points: list[Any]
-) -> Outcome:
+) -> CellOutcome:
     """What a cell makes of a run that ended so; everything else of it is real."""
     real = build_trainer
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from svgpbench.experiments.identity import OtherCode
-from svgpbench.source_code import Sources, is_own_source, statements
+from svgpbench.source_code import SourceCode, is_own_source, statements
 
 FILES = {
     "acme/__init__.py": "from acme.unrelated import x\n",
@@ -51,9 +51,9 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def code() -> Sources:
+def code() -> SourceCode:
     importlib.invalidate_caches()
-    return Sources(["acme.method"], lambda top, spec: is_own_source(spec))
+    return SourceCode(["acme.method"], lambda top, spec: is_own_source(spec))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -88,7 +88,7 @@ def test_a_zip_and_bytecode_without_source_count(source: Path) -> None:
                 )
         importlib.invalidate_caches()
         sys.path_importer_cache.clear()
-        found = Sources(["packed.method"], lambda top, spec: is_own_source(spec))
+        found = SourceCode(["packed.method"], lambda top, spec: is_own_source(spec))
         assert {"packed.quadrature", "packed.method table.csv"} <= found.code.keys()
         return found.digest
 
@@ -102,7 +102,7 @@ def test_a_zip_and_bytecode_without_source_count(source: Path) -> None:
         py_compile.compile(str(plain), cfile=str(source / "bare.pyc"), doraise=True)
         plain.unlink()
         importlib.invalidate_caches()
-        return Sources(["bare"]).digest
+        return SourceCode(["bare"]).digest
 
     assert compiled("x = 2\n") == compiled("x = 2\n") != compiled("x = 3\n")
 
@@ -147,6 +147,6 @@ def test_the_code_of_a_module_that_pytest_loaded_is_that_of_its_file() -> None:
     """Pytest loads this module, and packages with a plugin of its, by a loader of its own."""
     assert not hasattr(sys.modules[__name__].__spec__.loader, "get_source")
     source = Path(__file__).read_text("utf-8")
-    assert Sources([__name__]).code == {__name__: "\n".join(statements(source)).encode()}
-    follows = Sources([__name__], lambda top, spec: top in (__name__, "svgpbench"))
+    assert SourceCode([__name__]).code == {__name__: "\n".join(statements(source)).encode()}
+    follows = SourceCode([__name__], lambda top, spec: top in (__name__, "svgpbench"))
     assert "svgpbench.source_code" in follows.code  # which this module imports

@@ -9,7 +9,7 @@ from pathlib import Path
 from small_suite import BUDGETS, MS, small_suite
 
 from svgpbench.runs.pool import run_cells
-from svgpbench.suite.cells import Task
+from svgpbench.suite.cells import SuiteRun
 from svgpbench.suite.outcomes import Outcomes, finished, outcomes
 from svgpbench.suite.protocol import FolderLook, run_protocol
 
@@ -18,7 +18,7 @@ def run_here(folder: Path) -> bool:
     """Run what is missing; return False if it was interrupted."""
     suite, look = small_suite(folder), FolderLook(folder / "runs")
 
-    def execute(tasks: list[Task]) -> bool:
+    def execute(tasks: list[SuiteRun]) -> bool:
         summary = run_cells([x.cell for x in tasks], results=folder / "runs", jobs=1)
         look.try_all(tasks)
         return not summary.interrupted

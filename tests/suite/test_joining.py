@@ -9,7 +9,7 @@ import pytest
 
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
-from svgpbench.suite.cells import Task
+from svgpbench.suite.cells import SuiteRun
 from svgpbench.suite.joining import added_entrant, own_iterations, with_entrant
 from svgpbench.suite.outcomes import Outcomes, finished
 from svgpbench.suite.schema import Entrant, load_suite
@@ -125,7 +125,7 @@ def test_the_board_has_the_problems_and_folds_that_the_entrant_ran(tmp_path: Pat
 
 
 def test_problems_without_a_number_of_iterations_have_no_outcomes() -> None:
-    def look(task: Task) -> None:
+    def look(task: SuiteRun) -> None:
         raise AssertionError("nothing can have run")
 
     assert list(finished(SUITE, {}, SUITE.problems, SUITE.entrants, look)) == []

@@ -17,7 +17,7 @@ from small_suite import BUDGETS, small_suite
 from svgpbench.errors import UserError
 from svgpbench.results.records import Record
 from svgpbench.suite.board import Board
-from svgpbench.suite.cells import Task, cell_of, task
+from svgpbench.suite.cells import SuiteRun, cell_of, task
 from svgpbench.suite.outcomes import Outcomes, finished, outcomes
 from svgpbench.suite.protocol import run_protocol, stages
 from svgpbench.suite.schema import Entrant, RatePair, Suite, SuiteProblem, load_suite
@@ -33,11 +33,11 @@ ITERATIONS = {(p.title, e.label): 900 for p in SUITE.problems for e in SUITE.ent
 MS = dict.fromkeys(ITERATIONS, 2.0)
 
 
-def key(x: Task) -> Key:
+def key(x: SuiteRun) -> Key:
     return x.problem.title, x.entrant.label, x.stage, x.rates, x.fold
 
 
-def usual_score(x: Task) -> float | None:
+def usual_score(x: SuiteRun) -> float | None:
     """NLPD of a task: 1 + 100 |e − 0.1| + |m − 0.01|, best in the middle of the grid; a third of θ's fail."""
     if x.rates is None:
         return 0.5
@@ -49,15 +49,15 @@ def usual_score(x: Task) -> float | None:
 class Memory:
     """Records in memory; `execute` stops when it has run as many tasks as it may."""
 
-    def __init__(self, score: Callable[[Task], float | None] = usual_score) -> None:
-        self.score, self.records, self.executed = score, dict[Key, Record](), list[Task]()
+    def __init__(self, score: Callable[[SuiteRun], float | None] = usual_score) -> None:
+        self.score, self.records, self.executed = score, dict[Key, Record](), list[SuiteRun]()
         self.batches: list[list[Key]] = []
         self.may_run = 10**9
 
-    def look(self, x: Task) -> Record | None:
+    def look(self, x: SuiteRun) -> Record | None:
         return self.records.get(key(x))
 
-    def execute(self, tasks: list[Task]) -> bool:
+    def execute(self, tasks: list[SuiteRun]) -> bool:
         self.batches.append([key(x) for x in tasks])
         for x in tasks:
             if not self.may_run:
@@ -67,7 +67,7 @@ class Memory:
             self.records[key(x)] = self.made(x)
         return True
 
-    def made(self, x: Task) -> Record:
+    def made(self, x: SuiteRun) -> Record:
         nlpd = self.score(x)
         if nlpd is None:
             return record(x.cell, status="diverged", data={"constant": {"nlpd": 3.0, "elbo": -9.0}})
@@ -109,7 +109,7 @@ def test_twelve_trials_then_four_then_five_runs() -> None:
 
 
 def test_the_second_round_decides_between_the_four() -> None:
-    def score(x: Task) -> float | None:
+    def score(x: SuiteRun) -> float | None:
         reverse = x.stage == "trial 2"
         return (usual_score(x) or 9.0) * (-1 if reverse else 1)
 
@@ -119,7 +119,7 @@ def test_the_second_round_decides_between_the_four() -> None:
 
 
 def test_failed_trials_are_results_and_the_others_go_on() -> None:
-    def score(x: Task) -> float | None:
+    def score(x: SuiteRun) -> float | None:
         return 1.0 if x.rates and x.rates.e == 1.0 and x.rates.m < 0.02 else None
 
     memory = Memory(score)
@@ -251,7 +251,7 @@ def test_the_best_known_is_of_all_entrants_and_of_the_same_fold() -> None:
     """References included; runs that failed are not."""
     scores = {"SGPR": 0.5, "t-SVGP": 0.75, "q-SVGP Adam": 1.5}
 
-    def score(x: Task) -> float | None:
+    def score(x: SuiteRun) -> float | None:
         failed = x.entrant is SGPR and x.fold == 2
         return None if failed else scores[x.entrant.label] + x.fold
 

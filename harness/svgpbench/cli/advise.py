@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from svgpbench.cli.data.audit import Features, Groups, NoHeader, TableTask, Task
+from svgpbench.cli.data.audit import Features, Groups, NoHeader, TableTask, TargetKind
 from svgpbench.cli.one_data_set import USUAL_LIKELIHOODS, one_data_set
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import print_json, show
@@ -20,9 +20,9 @@ from svgpbench.output.table import Column, Table, number
 from svgpbench.plugins import LIKELIHOODS, find, load, registry_of
 
 SUPPORTS = {
-    Task.regression: ("real", "positive", "counts"),
-    Task.classification: ("binary", "classes"),
-    Task.multiclass: ("classes",),
+    TargetKind.regression: ("real", "positive", "counts"),
+    TargetKind.classification: ("binary", "classes"),
+    TargetKind.multiclass: ("classes",),
 }
 """Kinds of target (`support` of a likelihood) that fit each task."""
 
@@ -122,11 +122,11 @@ def advise_command(
         typer.echo(f"next: svgpbench run {write}")
 
 
-def _sizes(config: DataConfig) -> tuple[Task, int, int]:
+def _sizes(config: DataConfig) -> tuple[TargetKind, int, int]:
     """Return task, rows and inputs of a data set; a registered one need not be downloaded."""
     if config.path is not None:
         n, dimensions = load_data(config).X.shape
-        return Task(str(config.task)), int(n), int(dimensions)
+        return TargetKind(str(config.task)), int(n), int(dimensions)
     with data_errors_are_the_users():
         entry = registry_of(config.name).describe(config.name)
-    return Task(entry.task), entry.rows, len(entry.features)
+    return TargetKind(entry.task), entry.rows, len(entry.features)

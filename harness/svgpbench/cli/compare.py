@@ -26,7 +26,7 @@ from svgpbench.output.table import Column, Table, number
 from svgpbench.output.table_formats import markdown
 
 if TYPE_CHECKING:
-    from svgpbench.comparison.comparison import Comparison, Row
+    from svgpbench.comparison.comparison import ComparedMeasure, Comparison
     from svgpbench.comparison.inputs import Sides
 
 
@@ -261,7 +261,7 @@ def _print(comparison: Comparison) -> None:
     show(comparison.what, *tables, notes=[*notes, *comparison.notes])
 
 
-def _table(rows: list[Row], comparison: Comparison, title: str) -> Table:
+def _table(rows: list[ComparedMeasure], comparison: Comparison, title: str) -> Table:
     """Return one metric as a table; columns: data set, other settings in which rows differ, numbers."""
     from svgpbench.stats.effects import with_interval
 

@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 from rich.console import Console
 
-from svgpbench.cli.data.audit import Features, Groups, NoHeader, TableTask, Task
+from svgpbench.cli.data.audit import Features, Groups, NoHeader, TableTask, TargetKind
 from svgpbench.cli.one_data_set import USUAL_LIKELIHOODS, one_data_set
 from svgpbench.cli.options import AsJson, KernelName
 from svgpbench.cli.printing import print_json, show, tell
@@ -88,7 +88,7 @@ def inducing_command(
             X,
             rows.y,
             count or COUNTS,
-            likelihood=likelihood or USUAL_LIKELIHOODS[Task(rows.task)][0],
+            likelihood=likelihood or USUAL_LIKELIHOODS[TargetKind(rows.task)][0],
             on_fit=_tell_of_fit,
             **settings,
         )

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from svgpbench.runs.events import Event
     from svgpbench.runs.slots import Executor
     from svgpbench.suite.board import Board
-    from svgpbench.suite.cells import Budgets, Task
+    from svgpbench.suite.cells import Budgets, SuiteRun
     from svgpbench.suite.schema import Entrant, Suite, SuiteFiles, SuiteProblem
 
 
-class Preset(StrEnum):
+class SuitePart(StrEnum):
     """Parts of the suite."""
 
     lite = "lite"
@@ -51,8 +51,8 @@ def leaderboard_command(
         typer.Option("--step-times", help="Time an iteration of every entrant on this machine."),
     ] = False,
     preset: Annotated[
-        Preset, typer.Option("--preset", help="All problems, or eight small ones.")
-    ] = Preset.full,
+        SuitePart, typer.Option("--preset", help="All problems, or eight small ones.")
+    ] = SuitePart.full,
     problem: Annotated[
         list[str] | None, typer.Option("--problem", help="Name of a problem; repeat for several.")
     ] = None,
@@ -100,7 +100,7 @@ def leaderboard_command(
             raise UserError(
                 "--add runs one new entrant: leave --run, --step-times, --entrant and --suite out"
             )
-        if preset is Preset.lite:  # one fold of five
+        if preset is SuitePart.lite:  # one fold of five
             protocol = suite.protocol.model_copy(update={"run_folds": 1})
             suite = suite.model_copy(update={"protocol": protocol})
         board = _added(suite, add, problems, results or RESULTS, jobs, dask)
@@ -164,12 +164,12 @@ def _show(board: Board, *, as_json: bool) -> None:
     show("\n".join(f"* {x}" for x in sentences), board_table(board), notes=legend(board))
 
 
-def _selected_problems(suite: Suite, preset: Preset, names: Sequence[str]) -> list[SuiteProblem]:
+def _selected_problems(suite: Suite, preset: SuitePart, names: Sequence[str]) -> list[SuiteProblem]:
     refuse_unknown("problem of the suite", names, [x.title for x in suite.problems])
     return [
         x
         for x in suite.problems
-        if (x.title in names if names else preset is Preset.full or x.lite)
+        if (x.title in names if names else preset is SuitePart.full or x.lite)
     ]
 
 
@@ -240,7 +240,7 @@ def _run(
         cluster_executor(dask, None, None, lambda line: on_event(Noticed(line))) as executor,
     ):
 
-        def execute(tasks: list[Task]) -> bool:
+        def execute(tasks: list[SuiteRun]) -> bool:
             tell(_described(tasks))
             cells = [task.cell for task in tasks]
             is_whole = _run_cells(cells, results, jobs, executor, on_event)
@@ -266,7 +266,7 @@ def _run_cells(
     return not summary.interrupted
 
 
-def _described(tasks: Sequence[Task]) -> str:
+def _described(tasks: Sequence[SuiteRun]) -> str:
     """Return a line of progress: the problems and stages of tasks."""
     parts = dict.fromkeys(f"{task.problem.title}, {task.stage}" for task in tasks)
     return f"{'; '.join(parts)}: {len(tasks)} runs"

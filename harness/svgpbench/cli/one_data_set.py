@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from svgpbench.cli.data.audit import Task, split_names
+from svgpbench.cli.data.audit import TargetKind, split_names
 from svgpbench.config import DataConfig
 from svgpbench.errors import UserError
 from svgpbench_datasets.user_table import is_table_file
 
 USUAL_LIKELIHOODS = {
-    Task.regression: ("gaussian",),
-    Task.classification: ("bernoulli-probit", "bernoulli-logit"),
-    Task.multiclass: ("softmax", "robust-max"),
+    TargetKind.regression: ("gaussian",),
+    TargetKind.classification: ("bernoulli-probit", "bernoulli-logit"),
+    TargetKind.multiclass: ("softmax", "robust-max"),
 }
 """Usual likelihoods of each task; the first is the default."""
 
@@ -21,7 +21,7 @@ USUAL_LIKELIHOODS = {
 def one_data_set(
     name: str,
     targets: Sequence[str],
-    task: Task | None,
+    task: TargetKind | None,
     *,
     no_header: bool = False,
     features: Sequence[str] | None = None,
@@ -31,7 +31,7 @@ def one_data_set(
     if is_table_file(name):
         if len(targets) != 1:
             raise UserError(f"{name}: give one --target, the column to predict")
-        kind = task or Task.regression
+        kind = task or TargetKind.regression
         return DataConfig(
             name=Path(name).stem,
             path=name,

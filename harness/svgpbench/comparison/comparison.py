@@ -32,7 +32,7 @@ Pairs: TypeAlias = list[tuple[Record, Record]]
 
 
 @dataclass(frozen=True)
-class Group:
+class ComparedCells:
     """Pairs of cells with the same experiment, data set and other shared names."""
 
     shared: dict[str, str]
@@ -56,7 +56,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparedMeasure:
     """One measure on one group. A positive difference is in favour of the first side."""
 
     metric: str
@@ -88,7 +88,7 @@ class Comparison:
     what: str
     first: str
     second: str
-    rows: tuple[Row, ...]
+    rows: tuple[ComparedMeasure, ...]
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def paired(sides: Sides) -> tuple[Pairs, list[str]]:
     return pairs, alone
 
 
-def _groups(pairs: Pairs, sides: Sides) -> tuple[list[Group], list[str]]:
+def _groups(pairs: Pairs, sides: Sides) -> tuple[list[ComparedCells], list[str]]:
     """Return the groups of pairs, and notes on pairs with different data or splits, which are left out."""
     by_group: dict[tuple[str, ...], tuple[dict[str, str], Pairs]] = {}
     misfits: Counter[str] = Counter()
@@ -172,7 +172,7 @@ def _groups(pairs: Pairs, sides: Sides) -> tuple[list[Group], list[str]]:
     for shared, members in by_group.values():
         by_side = zip((sides.first, sides.second), zip(*members, strict=True), strict=True)
         frames = [frame_of(records).assign(method=side.name) for side, records in by_side]
-        groups.append(Group(shared, members, pd.concat(frames, ignore_index=True)))
+        groups.append(ComparedCells(shared, members, pd.concat(frames, ignore_index=True)))
     notes = [
         f"{count} pairs of {name} left out: the two sides have other data or another split"
         for name, count in misfits.items()
@@ -180,7 +180,7 @@ def _groups(pairs: Pairs, sides: Sides) -> tuple[list[Group], list[str]]:
     return groups, notes
 
 
-def _row(group: Group, metric: str, sides: Sides) -> Row:
+def _row(group: ComparedCells, metric: str, sides: Sides) -> ComparedMeasure:
     first, second = sides.first.name, sides.second.name
     data = group.shared["data"]
     data_set = OneDataSet(data, group.frame, metric)
@@ -196,7 +196,9 @@ def _row(group: Group, metric: str, sides: Sides) -> Row:
     region = data_set.region(first, second)
     # the frame has a row for each of the two cells of a pair
     pairs = len(group.plain) // 2
-    return Row(metric, group.shared, pairs, (means[first], means[second]), region, effect)
+    return ComparedMeasure(
+        metric, group.shared, pairs, (means[first], means[second]), region, effect
+    )
 
 
 def _bits(pairs: Pairs) -> str:

@@ -58,7 +58,7 @@ class SavedIterations(NamedTuple):
     high: float | None
 
 
-class Gain(NamedTuple):
+class GainOverTraining(NamedTuple):
     """Difference in favour of the first method by part of the budget, on one data set or over all."""
 
     metric: str
@@ -99,7 +99,7 @@ def _reached(first: Record, second: Record) -> tuple[float, float]:
     return float(theirs.iterations[-1]), float(ours.iterations[there[0]]) if len(there) else np.inf
 
 
-def gains(pairs: Pairs, metric: str, parts: int = QUARTERS) -> list[Gain]:
+def gains(pairs: Pairs, metric: str, parts: int = QUARTERS) -> list[GainOverTraining]:
     """Return the gain on each data set whose traces have the metric, and the mean over data sets.
 
     A difference is paired by split and start; it is in the unit of `unit_of`, and averaged over the
@@ -130,14 +130,14 @@ def gains(pairs: Pairs, metric: str, parts: int = QUARTERS) -> list[Gain]:
         change = estimate(values.iloc[:, -1] - values.iloc[:, 1])
         learned = is_learned(final_frame([record for pair in traced for record in pair]))
         by_part = tuple(estimate(values[part]) for part in values)
-        found.append(Gain(metric, data, by_part, change, learned))
+        found.append(GainOverTraining(metric, data, by_part, change, learned))
         if learned:
             # splits first: one with more starts must not weigh more
             means.append(values.groupby(level=["split_seed", "fold"]).mean().mean().to_numpy())
     if len(means) > 1:
         by_set = np.array(means)
         change = _over_sets(by_set[:, -1] - by_set[:, 1])
-        found.append(Gain(metric, ALL, tuple(map(_over_sets, by_set.T)), change))
+        found.append(GainOverTraining(metric, ALL, tuple(map(_over_sets, by_set.T)), change))
     return found
 
 
@@ -180,7 +180,7 @@ def unit_of(metric: str) -> str:
     return "nats per 100 rows" if measure.per_datum else "absolute"
 
 
-def trend(gain: Gain) -> str:
+def trend(gain: GainOverTraining) -> str:
     """Say whether a gain grows or fades from the second part to the last, if its interval tells."""
     if not gain.learned:
         return "no method learns it"
@@ -230,7 +230,7 @@ def _iterations(value: float) -> str:
     return f"{value:g}" if np.isfinite(value) else "never"
 
 
-def gain_table(rows: Sequence[Gain], first: str, second: str) -> Table:
+def gain_table(rows: Sequence[GainOverTraining], first: str, second: str) -> Table:
     """Return the gains in one metric as a table."""
     metric = rows[0].metric
     values_only = [number(f"quarter {part}", "+.3g") for part in range(1, QUARTERS)]
@@ -247,7 +247,7 @@ def gain_table(rows: Sequence[Gain], first: str, second: str) -> Table:
     return Table(columns, values, heading)
 
 
-def to_json(saved: Sequence[SavedIterations], gained: Sequence[Gain]) -> dict[str, Any]:
+def to_json(saved: Sequence[SavedIterations], gained: Sequence[GainOverTraining]) -> dict[str, Any]:
     """Return iterations saved and gains for JSON, with numbers in full."""
 
     def numbers(effect: Effect) -> dict[str, float | None]:
@@ -316,7 +316,7 @@ def draw_gains(pairs: Pairs, metrics: Sequence[str], first: str, second: str, pa
     )
 
 
-def gains_of(pairs: Pairs, metrics: Sequence[str]) -> Iterator[list[Gain]]:
+def gains_of(pairs: Pairs, metrics: Sequence[str]) -> Iterator[list[GainOverTraining]]:
     """Yield the gains in each metric that traces have."""
     for metric in metrics:
         if rows := gains(pairs, metric):

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from svgpbench.comparison.comparison import Comparison, Row
+from svgpbench.comparison.comparison import ComparedMeasure, Comparison
 from svgpbench.errors import UserError
 from svgpbench.output.table import Column, Table, number
 from svgpbench.stats.effects import Effect, Outcome, with_interval
@@ -31,8 +31,8 @@ class PathAndOptimum(NamedTuple):
 
     metric: str
     data: str
-    ends: Row
-    optima: Row
+    ends: ComparedMeasure
+    optima: ComparedMeasure
 
     @property
     def verdict(self) -> str:

@@ -16,7 +16,7 @@ from svgpbench.experiments.compatibility import refuse_incompatible
 from svgpbench.experiments.error_messages import data_errors_are_the_users
 from svgpbench.experiments.identity import CellIdentity, DataFacts, code_of, digest, identity_of
 from svgpbench.experiments.likelihood_of_data import likelihood_for
-from svgpbench.experiments.outcome import Outcome, columns
+from svgpbench.experiments.outcome import CellOutcome, columns
 from svgpbench.initialization.growing_basis import Growth
 from svgpbench.initialization.hyperparameters import MEDIAN_ROWS, mean_gaps, median_lengthscale
 from svgpbench.initialization.inducing_inputs import Inputs, initial_bases, windows
@@ -288,7 +288,7 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
 
 def run_cell(
     config: CellConfig, checkpoint: Path | None = None, every_s: float = EVERY_S
-) -> Outcome:
+) -> CellOutcome:
     """Train and evaluate one cell.
 
     With a `checkpoint` file, training resumes from the state that an earlier process saved there. The
@@ -310,7 +310,7 @@ def run_cell(
     timing = {"train_s": last["seconds"]} if last else {}
     if trained.evaluations:  # only L-BFGS counts them
         timing["evaluations"] = trained.evaluations
-    return Outcome(
+    return CellOutcome(
         status=trained.status,
         message=trained.message or saved.ignored_reason,
         trace=trace,

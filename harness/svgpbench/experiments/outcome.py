@@ -14,7 +14,7 @@ Status = Literal["ok", "not_pd", "diverged", "oom", "timeout", "crashed", "skipp
 Number = float | int | None
 
 
-class Outcome(Strict):
+class CellOutcome(Strict):
     """Status and results of a cell; a numerical failure is an outcome, not an exception."""
 
     status: Status

@@ -10,7 +10,7 @@ from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import build_trainer, load_data
 from svgpbench.experiments.identity import completed
-from svgpbench.experiments.outcome import Outcome, columns
+from svgpbench.experiments.outcome import CellOutcome, columns
 from svgpbench.posterior.kept import save_posterior
 from svgpbench.posterior.posterior import Posterior, TrainingFacts
 from svgpbench.posterior.progress import checkpoint_of_fit
@@ -24,7 +24,9 @@ def posterior_path(config: CellConfig) -> Path:
     return Path(str(config.data.path)).with_name("posterior.npz")
 
 
-def run_cell(config: CellConfig, checkpoint: Path | None = None, every_s: float = 0.0) -> Outcome:
+def run_cell(
+    config: CellConfig, checkpoint: Path | None = None, every_s: float = 0.0
+) -> CellOutcome:
     """Train, and save the posterior if the run ended with status `ok`.
 
     Raises `UserError` as `build_trainer` does, and if the variance of the target is no float64.
@@ -37,7 +39,9 @@ def run_cell(config: CellConfig, checkpoint: Path | None = None, every_s: float 
             "beyond float64; rescale it"
         )
     trained = trainer.run(checkpoint_of_fit(Path(str(config.data.path))))
-    outcome = Outcome(status=trained.status, message=trained.message, trace=columns(trained.trace))
+    outcome = CellOutcome(
+        status=trained.status, message=trained.message, trace=columns(trained.trace)
+    )
     if trained.status == "ok":
         facts = _facts(config, load_data(config.data), ready, outcome, trained.ended)
         # NumPy predicts in float64 from these numbers, whatever dtype trained them
@@ -53,7 +57,7 @@ def run_cell(config: CellConfig, checkpoint: Path | None = None, every_s: float 
 
 
 def _facts(
-    config: CellConfig, dataset: Dataset, ready: Prepared, outcome: Outcome, ended: Ended
+    config: CellConfig, dataset: Dataset, ready: Prepared, outcome: CellOutcome, ended: Ended
 ) -> TrainingFacts:
     complete = completed(config, dataset)
     return TrainingFacts(

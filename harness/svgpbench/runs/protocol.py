@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svgpbench.config import CellConfig, Strict
 from svgpbench.environment import Environment
-from svgpbench.experiments.outcome import Outcome
+from svgpbench.experiments.outcome import CellOutcome
 from svgpbench.training.checkpoints import EVERY_S
 
 TARGET = "svgpbench.experiments.cell"
@@ -25,7 +25,7 @@ class Request(Strict):
     every_s: float = EVERY_S
 
 
-class Answer(Outcome):
+class Answer(CellOutcome):
     """The outcome of a cell, and facts of the process that ran it."""
 
     traceback: str = ""  # or the end of what a dead worker wrote to stderr

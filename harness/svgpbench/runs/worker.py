@@ -20,7 +20,7 @@ from svgpbench.config import CellConfig, Strict
 from svgpbench.environment import describe
 from svgpbench.errors import UserError
 from svgpbench.experiments.identity import code_of
-from svgpbench.experiments.outcome import Outcome
+from svgpbench.experiments.outcome import CellOutcome
 from svgpbench.plugins import place_in_a_plugin
 from svgpbench.runs.parent_process import end_with, listen, take_pipes
 from svgpbench.runs.protocol import TARGET, Answer, Hello, Request
@@ -72,7 +72,7 @@ def answer_cell(line: str, target: str) -> Answer:
     """Run one cell; every exception becomes an answer."""
     try:
         request = Request.model_validate_json(line)
-        run_cell: Callable[[CellConfig, Path | None, float], Outcome]
+        run_cell: Callable[[CellConfig, Path | None, float], CellOutcome]
         run_cell = importlib.import_module(target).run_cell
         checkpoint = Path(request.checkpoint) if request.checkpoint else None
         outcome = run_cell(request.config, checkpoint, request.every_s)

@@ -21,7 +21,7 @@ FEWEST: Final = 5
 RECOMMENDED: Final = 3
 
 
-class Group(NamedTuple):
+class ProblemGroup(NamedTuple):
     """Problems of the suite that an answer rests on."""
 
     name: str  # such as "gaussian, about as many rows as yours"
@@ -46,7 +46,7 @@ class Advice(NamedTuple):
     rows: int
     inputs: int
     inducing: int
-    group: Group
+    group: ProblemGroup
     recommended: tuple[Recommendation, ...]
     costs: pd.DataFrame  # see `held_out_costs`
 
@@ -71,7 +71,7 @@ def advise(suite: Suite, outcomes: Outcomes, likelihood: str, rows: int, inputs:
     return Advice(likelihood, rows, inputs, size.inducing, group, recommended, costs)
 
 
-def group_of(suite: Suite, ran: Collection[str], likelihood: str, size: SizeClass) -> Group:
+def group_of(suite: Suite, ran: Collection[str], likelihood: str, size: SizeClass) -> ProblemGroup:
     """Return the problems with this likelihood and size; with too few, those of the likelihood, or all.
 
     Only problems whose titles are in `ran` count.
@@ -80,19 +80,21 @@ def group_of(suite: Suite, ran: Collection[str], likelihood: str, size: SizeClas
     same = tuple(x for x in problems if x.likelihood.name == likelihood)
     near = tuple(x for x in same if suite.size_of(x) == size)
     if len(near) >= FEWEST:
-        return Group(f"{likelihood}, about as many rows as yours", near)
+        return ProblemGroup(f"{likelihood}, about as many rows as yours", near)
     if len(same) >= FEWEST:
-        return Group(f"{likelihood}; only {len(near)} with about as many rows as yours", same)
-    return Group(f"all likelihoods; only {len(same)} with {likelihood}", problems)
+        return ProblemGroup(
+            f"{likelihood}; only {len(near)} with about as many rows as yours", same
+        )
+    return ProblemGroup(f"all likelihoods; only {len(same)} with {likelihood}", problems)
 
 
-def _board(suite: Suite, outcomes: Outcomes, group: Group) -> Board:
+def _board(suite: Suite, outcomes: Outcomes, group: ProblemGroup) -> Board:
     """Return the board of a group; references are no candidates."""
     candidates = [x.label for x in suite.entrants if not x.reference]
     return Board(outcomes, candidates, [problem.title for problem in group.problems])
 
 
-def recommend(suite: Suite, outcomes: Outcomes, group: Group) -> tuple[Recommendation, ...]:
+def recommend(suite: Suite, outcomes: Outcomes, group: ProblemGroup) -> tuple[Recommendation, ...]:
     """Return the best candidates of a group, that of least average rank first."""
     board = _board(suite, outcomes, group)
     ranks, shares, trials = board.ranks(), board.shares(), board.trial_shares()
@@ -125,7 +127,7 @@ def held_out_costs(suite: Suite, outcomes: Outcomes) -> pd.DataFrame:
     the rates that its own search chose.
     """
     # a rank or a share is of one problem: one board serves, whatever is left out
-    board = _board(suite, outcomes, Group("all", suite.problems))
+    board = _board(suite, outcomes, ProblemGroup("all", suite.problems))
     ranks, shares = board.ranks(), board.shares()
     by_title = {problem.title: problem for problem in suite.problems}
     rows = []

@@ -43,7 +43,7 @@ class Estimate(NamedTuple):
         return f"{100 * self.mean:.0f} % [{100 * self.low:.0f}, {100 * self.high:.0f}]"
 
 
-class Row(NamedTuple):
+class Standing(NamedTuple):
     """An entrant on the board."""
 
     entrant: str
@@ -179,7 +179,7 @@ class Board:
         }
 
     @functools.cache  # noqa: B019 (a board lives as long as its command)
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Standing]:
         """Return the entrants, the lowest average rank first."""
         ranks, shares, tenths = self.ranks(), self.shares(), self.shares("nlpd_tenth")
         factors, ninety, ninety_nine = (
@@ -192,7 +192,7 @@ class Board:
         failed_runs = failed.groupby(self._voting["entrant"]).mean()
         failed_trials = (self.trials["status"] != "ok").groupby(self.trials["entrant"]).mean()
         rows = [
-            Row(
+            Standing(
                 entrant=entrant,
                 problems=int(ranks[entrant].notna().sum()),
                 rank=over_problems(ranks[entrant]),

@@ -29,7 +29,7 @@ EVALUATIONS_OF_A_TRIAL = 10
 """A trial is judged by its last evaluation; the others show how it went."""
 
 
-class Task(NamedTuple):
+class SuiteRun(NamedTuple):
     """One run of the protocol: its place, and the cell that computes it."""
 
     problem: SuiteProblem
@@ -60,7 +60,7 @@ def task(
     stage: Stage,
     rates: RatePair | None,
     fold: int = 0,
-) -> Task:
+) -> SuiteRun:
     """Return a run of an entrant on a problem.
 
     Trials train on the first fold's training rows without those that are held out. Fold k of the runs has
@@ -69,7 +69,7 @@ def task(
     Raises `UserError` if the entrant has no budget on the problem.
     """
     cell = cell_of(suite, problem, entrant, stage, rates, fold, _share(suite, stage), budgets)
-    return Task(problem, entrant, stage, rates, fold, cell)
+    return SuiteRun(problem, entrant, stage, rates, fold, cell)
 
 
 def _share(suite: Suite, stage: Stage) -> float:

@@ -18,7 +18,7 @@ import pandas as pd
 from svgpbench.atomic import write_whole
 from svgpbench.errors import UserError
 from svgpbench.results.records import Record
-from svgpbench.suite.cells import STAGES, Budgets, Task, read_iterations
+from svgpbench.suite.cells import STAGES, Budgets, SuiteRun, read_iterations
 from svgpbench.suite.protocol import FolderLook, Look, score, stages
 from svgpbench.suite.schema import SHIPPED_FILES, Entrant, Suite, SuiteFiles, SuiteProblem
 from svgpbench.suite.step_times import Milliseconds, read_step_times
@@ -96,13 +96,13 @@ def read_outcomes(
     return outcomes(suite, done, read_step_times(files.step_times))
 
 
-class Finished(NamedTuple):
+class FinishedProtocol(NamedTuple):
     """All records of an entrant on a problem that has finished the protocol."""
 
     problem: SuiteProblem
     entrant: Entrant
-    trials: list[tuple[Task, Record]]
-    runs: list[tuple[Task, Record]]
+    trials: list[tuple[SuiteRun, Record]]
+    runs: list[tuple[SuiteRun, Record]]
 
 
 def finished(
@@ -111,7 +111,7 @@ def finished(
     problems: Sequence[SuiteProblem],
     entrants: Sequence[Entrant],
     look: Look,
-) -> Iterator[Finished]:
+) -> Iterator[FinishedProtocol]:
     """Yield each entrant and problem whose runs are all there, or whose trials all failed."""
     for problem in problems:
         for entrant in entrants:
@@ -123,11 +123,14 @@ def finished(
             if stage == "run" and len(runs) == len(tasks):
                 tried = (task for _, trials in searches for task in trials)
                 trials = [(task, record) for task in tried if (record := look(task)) is not None]
-                yield Finished(problem, entrant, trials, runs)
+                yield FinishedProtocol(problem, entrant, trials, runs)
 
 
 def outcomes(
-    suite: Suite, done: Iterable[Finished], ms: Milliseconds, best: pd.DataFrame | None = None
+    suite: Suite,
+    done: Iterable[FinishedProtocol],
+    ms: Milliseconds,
+    best: pd.DataFrame | None = None,
 ) -> Outcomes:
     """Return both tables.
 
@@ -177,7 +180,7 @@ def finite_score(record: Record) -> float:
 
 
 def _rows(
-    suite: Suite, one: Finished, ms: Milliseconds, known: Mapping[tuple[str, int], float]
+    suite: Suite, one: FinishedProtocol, ms: Milliseconds, known: Mapping[tuple[str, int], float]
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of `runs` of an entrant on a problem; one per fold, also if every trial failed."""
     problem, entrant, _, runs = one

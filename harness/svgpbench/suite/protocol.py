@@ -15,10 +15,10 @@ from typing import TypeAlias
 from svgpbench.experiments.cell import identify
 from svgpbench.results.records import DamagedRecordError, Record, is_final
 from svgpbench.results.store import record_of
-from svgpbench.suite.cells import Budgets, Stage, Task, task
+from svgpbench.suite.cells import Budgets, Stage, SuiteRun, task
 from svgpbench.suite.schema import Entrant, RatePair, Suite, SuiteProblem
 
-Look: TypeAlias = Callable[[Task], Record | None]
+Look: TypeAlias = Callable[[SuiteRun], Record | None]
 """Function that returns the final record of a task, or None if it has not run."""
 
 
@@ -39,13 +39,13 @@ def best_rates(records: Mapping[RatePair, Record], count: int = 1) -> list[RateP
 
 def stages(
     suite: Suite, budgets: Budgets, problem: SuiteProblem, entrant: Entrant, look: Look
-) -> Iterator[tuple[Stage, list[Task]]]:
+) -> Iterator[tuple[Stage, list[SuiteRun]]]:
     """Yield the stages of an entrant on a problem with their tasks, up to the first that is not complete.
 
     The last stage has the runs. There are none if every trial failed.
     """
 
-    def tasks(stage: Stage, grid: Iterable[RatePair | None], folds: int = 1) -> list[Task]:
+    def tasks(stage: Stage, grid: Iterable[RatePair | None], folds: int = 1) -> list[SuiteRun]:
         return [
             task(suite, budgets, problem, entrant, stage, rates, fold)
             for rates in grid
@@ -67,7 +67,7 @@ def stages(
 
 def chosen(
     suite: Suite, budgets: Budgets, problem: SuiteProblem, entrant: Entrant, look: Look
-) -> tuple[Stage, list[Task]]:
+) -> tuple[Stage, list[SuiteRun]]:
     """Return the stage that an entrant is in on a problem, and all tasks of this stage."""
     *_, current = stages(suite, budgets, problem, entrant, look)
     return current
@@ -79,7 +79,7 @@ def run_protocol(
     problems: Sequence[SuiteProblem],
     entrants: Sequence[Entrant],
     look: Look,
-    execute: Callable[[list[Task]], bool],
+    execute: Callable[[list[SuiteRun]], bool],
     *,
     at_once: int = 1,
 ) -> bool:
@@ -113,7 +113,7 @@ def missing_tasks(
     budgets: Budgets,
     pairs: Iterable[tuple[SuiteProblem, Entrant]],
     look: Look,
-) -> Iterator[Task]:
+) -> Iterator[SuiteRun]:
     """Yield the tasks of each entrant's stage on its problem that have no final record."""
     for problem, entrant in pairs:
         _, tasks = chosen(suite, budgets, problem, entrant, look)
@@ -132,7 +132,7 @@ class FolderLook:
         self.tried: set[str] = set()
         self._found: dict[str, Record] = {}
 
-    def __call__(self, task: Task) -> Record | None:
+    def __call__(self, task: SuiteRun) -> Record | None:
         """Return the record of a task, or None if it is to run."""
         identity = identify(task.cell)
         if identity.cell_id not in self._found:
@@ -143,6 +143,6 @@ class FolderLook:
                     self._found[identity.cell_id] = record
         return self._found.get(identity.cell_id)
 
-    def try_all(self, tasks: Iterable[Task]) -> None:
+    def try_all(self, tasks: Iterable[SuiteRun]) -> None:
         """Note that tasks were run, so that their records count whatever they are."""
         self.tried |= {identify(task.cell).cell_id for task in tasks}

@@ -23,7 +23,7 @@ from svgpbench_datasets.audit.report import Audit, audit, audit_dataset
 from svgpbench_datasets.user_table import is_table_file, layout_of
 
 
-class Task(StrEnum):
+class TargetKind(StrEnum):
     """Kinds of targets."""
 
     regression = "regression"
@@ -46,7 +46,8 @@ Arrays: TypeAlias = Annotated[
     ),
 ]
 TableTask: TypeAlias = Annotated[
-    Task | None, typer.Option("--task", help="Task of a file of your own; regression by default.")
+    TargetKind | None,
+    typer.Option("--task", help="Task of a file of your own; regression by default."),
 ]
 Features: TypeAlias = Annotated[
     list[str] | None,
@@ -158,7 +159,7 @@ class TableOptions(NamedTuple):
     """Command-line options for a user's table."""
 
     targets: Sequence[str]
-    task: Task | None
+    task: TargetKind | None
     arrays: Sequence[str]
     no_header: bool
     features: tuple[str, ...] | None = None
@@ -220,7 +221,7 @@ def _user_tables(file: str, options: TableOptions) -> Iterator[Dataset]:
         yield load_user_table(
             file,
             target=target,
-            task=(options.task or Task.regression).value,
+            task=(options.task or TargetKind.regression).value,
             name=Path(file).name + f"@{target}" * (len(targets) > 1),
             outputs=targets,
             arrays=options.arrays,
