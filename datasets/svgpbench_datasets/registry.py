@@ -153,7 +153,7 @@ class Registry:
             if not file.is_file():
                 raise DataError(
                     f"data set {entry.name!r} is made on your machine, once: "
-                    f"`svgpbench data make {entry.base_name}`"
+                    f"{entry.upstream.removeprefix('made: ')}"
                 )
             X, y = read_numbers(file, target=entry.target, features=entry.features)
             if len(y) != entry.rows:

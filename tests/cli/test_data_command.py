@@ -113,6 +113,7 @@ def test_a_wrong_name_or_a_set_that_is_not_there_is_one_line(cli: Cli) -> None:
     for name, message in (
         ("bostn", "did you mean 'boston'?"),
         ("kuka", "kuka/kuka1.csv could not be had (no place is known that serves it)"),
+        ("walker-stand-in", "once: `python datasets/scripts/make_walker.py` in a clone"),
     ):
         outcome = cli("data", "show", name)
         assert (outcome.code, outcome.out) == (2, "")

@@ -1,4 +1,4 @@
-"""`svgpbench data`: the commands that show, audit, split, make and pin data sets."""
+"""`svgpbench data`: the commands that show, audit, split and pin data sets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Annotated, TypeAlias
 import typer
 
 from svgpbench.cli.data.audit import audit_command, show_command
-from svgpbench.cli.data.make import make_command
 from svgpbench.cli.data.split import split_command
 from svgpbench.cli.exit_codes import FAILED
 from svgpbench.errors import UserError
@@ -19,14 +18,13 @@ from svgpbench_datasets import DataError, DatasetEntry
 
 app = typer.Typer(
     name="data",
-    help="Show, audit, split and make data sets.",
+    help="Show, audit and split data sets.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 app.command("show")(show_command)
 app.command("audit")(audit_command)
 app.command("split")(split_command)
-app.command("make")(make_command)
 
 Names: TypeAlias = Annotated[
     list[str] | None,
