@@ -178,7 +178,7 @@ class DatasetEntry(RegistryModel):
         if self.unseen and self.fingerprint is not None:
             raise ValueError("unseen numbers have no fingerprint: leave one of both out")
         if not (self.unseen or self.made) and self.fingerprint is None:
-            how = "give a fingerprint (zeros, then `svgpbench data pin FILE --write`)"
+            how = "give a fingerprint (zeros, then the one that `svgpbench data show` names)"
             raise ValueError(f"{how}, or say `unseen = true`")
         return self
 
