@@ -27,7 +27,6 @@ from svgpbench_datasets import REGISTRY, DataError
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.fetch.cache import cache_folder
 from svgpbench_datasets.reading.arrow import write_numbers
-from svgpbench_datasets.whole_files import writing
 
 NAME, ROWS = "walker-stand-in", 936_353
 ENVIRONMENT = "Walker2d-v5"
@@ -171,8 +170,7 @@ def make(
                 yield dict(zip(column_names(frames), np.concatenate(episodes).T, strict=True))
                 episodes, in_group = [], 0
 
-    with writing(path):
-        write_numbers(path, row_groups(), metadata)
+    write_numbers(path, row_groups(), metadata)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

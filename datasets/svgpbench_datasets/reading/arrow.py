@@ -79,18 +79,21 @@ def row_index(schema: Any) -> tuple[str, ...]:
 
 
 def write_numbers(
-    path: Path, groups: Iterable[Mapping[str, Floats]], metadata: Mapping[str, str] | None = None
+    path: Path,
+    groups: Iterable[Mapping[str, Floats]],
+    metadata: Mapping[str, str] | None = None,
+    advice: str = "",
 ) -> None:
     """Write row groups, each a mapping from name to column [n], as a Parquet file.
 
     The file gets its name when it is complete, replacing an existing one. Without row groups nothing is
-    written.
+    written. Raises `DataError`, which ends with `advice`, if the file cannot be written.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as unfinished, ExitStack() as closed:
+    with whole_file(path, advice) as unfinished, ExitStack() as closed:
+        path.parent.mkdir(parents=True, exist_ok=True)
         writer: Any = None
         for group in groups:
             arrays = {name: pa.array(np.ascontiguousarray(x)) for name, x in group.items()}
