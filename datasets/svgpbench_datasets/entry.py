@@ -183,11 +183,6 @@ class DatasetEntry(RegistryModel):
         return self
 
     @property
-    def base_name(self) -> str:
-        """Name of the data set without variant and output."""
-        return re.split("[:@]", self.name)[0]
-
-    @property
     def class_labels(self) -> tuple[str, ...] | None:
         """Labels as written, class 0 first; the first label of each class; None for regression."""
         if self.labels is None:
