@@ -11,7 +11,7 @@ from pydantic import Field, PositiveInt, model_validator
 from svgpbench_datasets.dataset import Task
 from svgpbench_datasets.errors import DataError, did_you_mean
 from svgpbench_datasets.files import DataFile, File, FilePath, RegistryModel, UnseenFile
-from svgpbench_datasets.generated.generators import GENERATORS
+from svgpbench_datasets.generators import GENERATORS
 
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 Fingerprint: TypeAlias = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
@@ -43,7 +43,7 @@ class FixedSplits(RegistryModel):
 
 
 class Generated(RegistryModel):
-    """Name and seed of a generator of `generated/generators.py`."""
+    """Name and seed of a generator of `generators.py`."""
 
     name: str
     seed: Count

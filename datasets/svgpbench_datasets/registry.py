@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from svgpbench_datasets.dataset import Dataset
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError, did_you_mean, join_names
-from svgpbench_datasets.generated.generators import generate
+from svgpbench_datasets.generators import generate
 from svgpbench_datasets.sources import Sources
 from svgpbench_datasets.splits import Split
 

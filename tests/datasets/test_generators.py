@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from svgpbench_datasets import REGISTRY
-from svgpbench_datasets.generated.generators import (
+from svgpbench_datasets.generators import (
     GENERATORS,
     gp_sample,
     sinusoid,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from svgpbench_datasets import REGISTRY
-from svgpbench_datasets.generated.generators import (
+from svgpbench_datasets.generators import (
     DEVIATION,
     HALF_WIDTH,
     THRESHOLDED_DEVIATION,

@@ -108,4 +108,6 @@ def few_digits(dataset: Dataset) -> Iterator[Flag]:
     lost[varies] = np.spacing(largest[varies]) / spread[varies]
     if names := [x for x, share in zip(dataset.feature_names, lost, strict=True) if share > DIGITS]:
         text = f"float64 holds it to {lost.max():.0e} of its range, as it lies far from 0"
-        yield Flag("few-digits", f"{join_names(names, MOST_NAMED)}: {text}; subtract a constant before")
+        yield Flag(
+            "few-digits", f"{join_names(names, MOST_NAMED)}: {text}; subtract a constant before"
+        )

@@ -151,7 +151,8 @@ def _member(raw: IO[bytes], member: str, bound: int, closing: ExitStack) -> IO[b
                     raise not_plain
                 return cast(IO[bytes], tar.extractfile(info))
     raise WrongContent(
-        f"its archive has no {member!r}{did_you_mean(member, names)} (it has: {join_names(names, 5) or 'nothing'})"
+        f"its archive has no {member!r}{did_you_mean(member, names)} "
+        f"(it has: {join_names(names, 5) or 'nothing'})"
     )
 
 

@@ -15,8 +15,7 @@ import pandas as pd
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.reading.cells import reason
-from svgpbench_datasets.reading.layout import Layout
-from svgpbench_datasets.reading.table import TableFile
+from svgpbench_datasets.reading.table import Layout, TableFile
 from svgpbench_datasets.whole_files import whole_file
 
 

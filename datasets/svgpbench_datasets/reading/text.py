@@ -21,8 +21,7 @@ import pandas as pd
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.reading.cells import EXACT, is_missing, is_numeral, quoted, text_of
-from svgpbench_datasets.reading.layout import Layout
-from svgpbench_datasets.reading.table import Row, TableFile, frames_of_rows
+from svgpbench_datasets.reading.table import Layout, Row, TableFile, frames_of_rows
 
 SEPARATORS = {"whitespace": None, "csv": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 """Separator of cells by reader; None for runs of spaces and tabs."""

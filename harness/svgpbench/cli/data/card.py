@@ -10,7 +10,7 @@ from svgpbench_datasets import DatasetEntry
 from svgpbench_datasets.audit.report import Audit
 from svgpbench_datasets.errors import join_names
 from svgpbench_datasets.files import File, UnseenFile
-from svgpbench_datasets.reading.layout import Layout
+from svgpbench_datasets.reading.table import Layout
 
 Lines: TypeAlias = Iterable[tuple[str, str]]
 
