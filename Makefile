@@ -7,7 +7,7 @@
 # make figures   results/PAPER of every paper from the committed records: each figure, printed numbers beside ours (PAPERS=adam2021)
 # make ledger   after new records: make figures of all papers, the ledger, and what pages and README say of it (ten minutes)
 # make frozen   compares what the committed records say with tests/frozen/snapshot.json (ten minutes; PARTS="ids pages")
-# make pages   the docs and, beside them, the site of all committed records, in build/pages with one search
+# make pages   the docs and, beside them, the site of all committed records, in build/pages
 # make chaos   kills a run's processes over and over: nothing may be lost (a quarter of an hour)
 # make release   builds wheels and sdists of both packages and tries each alone on 3.11, 3.12 and 3.13 (PYTHONS=python3.11)
 # make digits   computes every reference number of reference/ again with 80 digits (PROBLEMS="gaussian-minibatch": one of them)
@@ -62,7 +62,6 @@ pages: $(VENV)/.installed
 	$(BIN)/svgpbench report --results results --out build/report
 	$(BIN)/python docs/_build/prepare.py build/report build/docs
 	$(BIN)/mkdocs build --quiet
-	$(BIN)/python docs/_build/join_search.py build/pages
 
 mutants: $(VENV)/.installed
 	$(BIN)/python tests/mutants/run.py $(if $(ONLY),--only $(ONLY)) $(if $(JOBS),--jobs $(JOBS))

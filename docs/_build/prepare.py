@@ -41,7 +41,7 @@ def prepare(report: Path, out: Path) -> None:
     shutil.copytree(report, out / "report")
     for path in (out / "report").rglob("*.html"):
         up = "../" * len(path.relative_to(out).parts[:-1])
-        back = f'<li><a href="{up}index.html">Docs and search</a></li></ul>\n</nav>'
+        back = f'<li><a href="{up}index.html">Docs</a></li></ul>\n</nav>'
         path.write_text(path.read_text("utf-8").replace("</ul>\n</nav>", back, 1), "utf-8")
 
 

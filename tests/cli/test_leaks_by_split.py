@@ -76,7 +76,8 @@ def test_the_fold_that_reveals_most_is_named(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, split: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "400")
-    own = f'kind = "{split}"\n' + "folds = 4\n" * (split == "blocks")
+    more = {"blocks": "folds = 4\n", "column": "run_folds = [0, 1, 2, 3, 4]\n"}
+    own = f'kind = "{split}"\n{more[split]}'
     write_own(tmp_path, GROUPS, ("folds = 4\nrun_folds = [0, 1]\n", own))
     visits(tmp_path, across=9)
     (line,) = leaks(cli, "run", "mine.toml")

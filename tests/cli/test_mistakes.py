@@ -153,6 +153,7 @@ def test_a_missing_framework_is_refused_with_the_extra_to_install(
             "[split] kind must be 'k-fold', 'random', 'fixed', 'groups', 'blocks' or 'column'",
         ),
         (("run_folds = [0, 1]", "run_folds = [4]"), "fold 4 of 4"),
+        (("run_folds = [0, 1]", 'kind = "column"'), "kind = 'column' needs run_folds"),
         (("count = 5", "count = 31"), "inducing.count = 31 is more than the 30 training rows"),
         (("m_steps = 2", "batch_size = 31"), "training.batch_size = 31 is more than the 30"),
         (('"numpy"', '"nunpy"'), "unknown backend 'nunpy'; did you mean 'numpy'?"),

@@ -52,6 +52,7 @@ class Parser(NamedTuple):
 
 
 BESIDE: dict[str, tuple[str, ...]] = {
+    "experiments": ("data_errors_are_the_users",),
     "records (JSON)": (
         *("Record.trace_without_times", "record_path", "parquet_path", "checkpoint_path"),
         *("write_record", "_layout", "set_aside", "is_record_name", "record_files", "is_final"),

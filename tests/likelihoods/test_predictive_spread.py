@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -18,6 +20,7 @@ from svgpbench.likelihoods import (
     StudentT,
     StudentTParameters,
 )
+from svgpbench.likelihoods.likelihood import ROWS_AT_ONCE
 from svgpbench.ops import Tree
 from svgpbench.plugins import load_backend
 
@@ -103,6 +106,24 @@ def test_labels_and_impossible_levels_are_refused() -> None:
     ):
         with pytest.raises(UserError, match=r"\[0.5, 1.0\]; give numbers between 0 and 1"):
             likelihood.predictive_quantiles(OPS, p, [0.5, 1.0], MU, VAR)
+
+
+def test_many_rows_take_no_more_memory_than_a_block_of_them() -> None:
+    columns = []
+
+    class Watched(StudentT):
+        def log_predictive_density(self, ops: Any, p: Any, y: Any, mu: Any, v: Any) -> Any:
+            columns.append(len(set(mu[0].tolist())))
+            return super().log_predictive_density(ops, p, y, mu, v)
+
+    mu, v, p = np.linspace(-2.0, 2.0, 150)[None], np.full((1, 150), 0.5), StudentTParameters(0.2)
+    found = Watched(df=3.0).predictive_quantiles(OPS, p, LEVELS, mu, v)
+    assert max(columns) == ROWS_AT_ONCE < 150
+    one_by_one = [
+        StudentT(df=3.0).predictive_quantiles(OPS, p, LEVELS, mu[:, [at]], v[:, [at]])
+        for at in (0, 63, 64, 149)
+    ]
+    np.testing.assert_allclose(found[:, [0, 63, 64, 149]], np.hstack(one_by_one), rtol=1e-12)
 
 
 def test_counts_that_are_too_large_to_sum_are_refused() -> None:

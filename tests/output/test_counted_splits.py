@@ -11,8 +11,6 @@ from svgpbench.config import SplitConfig
 from svgpbench.output.pareto_table import ParetoTable
 from svgpbench.output.result_table import Finals
 from svgpbench.results.collect import Collected
-from svgpbench.site.explorer import explorer_data
-from svgpbench.site.fields import Field
 
 Counts = dict[tuple[str, str], int]
 
@@ -73,12 +71,3 @@ def test_in_the_table_of_accuracy_against_compute(records: Collected) -> None:
     (text,) = built.tables
     rows = [dict(zip(text.header, row, strict=True)) for row in text.texts]
     assert {(row["data set"], row["method"]): int(row["n"]) for row in rows} == ENDED
-
-
-def test_in_the_explorer(records: Collected) -> None:
-    found = explorer_data(Field(records))
-    counts = {
-        (found["data"][one["d"]], found["methods"][one["m"]]): one["splits"]
-        for one in found["groups"]
-    }
-    assert counts == ENDED

@@ -73,3 +73,19 @@ def test_few_data_sets_have_neither_ranks_nor_a_word_on_them() -> None:
     assert [shown.title for shown in few.tables] == ["by-hand, regression"]
     assert not [note for note in few.footnotes if "rank" in note]
     assert "rank" not in few.to_markdown() + few.to_latex()
+
+
+def test_with_the_best_first_every_data_set_and_the_ranks_are_sorted_by_the_first_metric() -> None:
+    kind = Finals.model_validate({"metrics": ("nlpd", "rmse"), "order": "best first"})
+    records = [each for at in range(5) for each in reversed(on_set(at))]
+    results, ranks = kind.build(collected(*records)).tables
+    assert [(row[0], row[1]) for row in results.texts] == [
+        *(("set 0", "A"), ("set 0", "B"), ("set 1", "B"), ("set 1", "A"), ("set 2", "A")),
+        *(("set 2", "B"), ("set 3", "B"), ("set 3", "A"), ("set 4", "A"), ("set 4", "B")),
+    ]
+    assert [row[0] for row in ranks.texts] == ["A", "B"]
+    # C has the least mean of set 1, and a failed cell
+    good = record(cell("set 1", "C", fold=1), -1.0, nlpd=0.0, rmse=0.0)
+    failed = record(cell("set 1", "C"), -1.0, status="not_pd", nlpd=0.0, rmse=0.0)
+    (results,) = kind.build(collected(*on_set(1), failed, good)).tables
+    assert [row[1] for row in results.texts] == ["B", "A", "C"]

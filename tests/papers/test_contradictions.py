@@ -9,8 +9,12 @@ import pytest
 from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper, paper_folders
-from svgpbench.papers.contradictions import Contradiction, DecidingClaim, contradictions
-from svgpbench.papers.contradictions_page import contradictions_as_markdown
+from svgpbench.papers.contradictions import (
+    Contradiction,
+    DecidingClaim,
+    contradictions,
+    contradictions_as_markdown,
+)
 from svgpbench.papers.grades import Grade, Judgement
 from svgpbench.papers.grading import Judged, Part
 from svgpbench.stats.effects import Effect

@@ -13,6 +13,7 @@ from small_fits import QUICK, classes, regression
 from svgpbench.api import Posterior, UserError, fit
 from svgpbench.config import LikelihoodConfig
 from svgpbench.errors import UnsettledWarning
+from svgpbench.likelihoods import spread
 
 
 def test_text_is_one_line(regressed: Posterior) -> None:
@@ -77,13 +78,32 @@ def test_plots_show_mean_and_band_and_probabilities(
     predicted = regressed.predict(X)
     assert line.get_ydata() == pytest.approx(predicted["mean"].to_numpy()[order])
     upper = axes.collections[0].get_paths()[0].vertices[:, 1].max()
-    assert upper == pytest.approx((predicted["mean"] + 2 * predicted["variance"] ** 0.5).max())
+    assert upper == pytest.approx(
+        (predicted["mean"] + 1.959963984540054 * predicted["variance"] ** 0.5).max()
+    )
     lines = classified.plot().axes[0].lines
     assert [line.get_label() for line in lines] == ["ash", "elm", "oak"]
     assert sum(line.get_ydata() for line in lines) == pytest.approx(np.ones(200))
     trace = regressed.plot_trace().axes[0]
     assert trace.lines[0].get_ydata() == pytest.approx(regressed.trace["elbo"].to_numpy())
     assert trace.get_title() == regressed.unsettled
+
+
+def test_counts_have_a_band_unless_their_distribution_is_too_wide_to_sum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, _ = regression()
+    counts = np.random.default_rng(0).poisson(4.0, len(X))
+    posterior = fit(X, counts, likelihood="poisson", inducing=5, training=QUICK)
+    axes = posterior.plot(X, along="right").axes[0]
+    upper = axes.collections[0].get_paths()[0].vertices[:, 1].max()
+    assert upper == posterior.predict(X, quantiles=(0.975,))["0.975"].max()
+    monkeypatch.setattr(spread, "MOST_COUNTS", 8)
+    axes = posterior.plot(X, along="right").axes[0]
+    assert not axes.collections
+    assert axes.get_title().startswith(
+        "no band: the predictive distribution reaches beyond 8 counts"
+    )
 
 
 def test_an_unknown_input_is_refused(regressed: Posterior) -> None:

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
-from svgpbench.experiments.plan import Plan
-from svgpbench.runs.shards import CellShard
+from svgpbench.experiments.plan import CellShard, Plan
 
 IDS = st.lists(st.integers(0, 2**64 - 1).map("{:016x}".format), unique=True)
 

@@ -1,4 +1,4 @@
-"""The docs as pages, built without a warning, with the site beside them and one search over both."""
+"""The docs as pages, built without a warning, with the site beside them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
 ROOT = Path(__file__).parents[2]
-FOUND = "[...document.querySelectorAll('.md-search-result__link')].map(a => a.getAttribute('href'))"
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +25,11 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pages(made: Made, prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, by the three commands of `make pages`."""
+    """The site, by the commands of `make pages`."""
     out = tmp_path_factory.mktemp("docs") / "pages"
     for command in (
         ("docs/_build/prepare.py", made.folder, prepared),
         ("-m", "mkdocs", "build", "--strict", "--site-dir", out),
-        ("docs/_build/join_search.py", out),
     ):
         done = subprocess.run(
             [sys.executable, *map(str, command)],
@@ -80,24 +78,7 @@ def test_every_link_of_a_page_leads_somewhere(pages: Path) -> None:
             assert (pages / target).exists(), f"{page.name}: {target}"
 
 
-def test_one_search_finds_the_docs_and_the_site(browser: Chrome, pages: Path) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    for words, wanted in (
-        ("whitened marginals bound", "mathematics.html"),
-        ("adam2021-20", "report/papers"),
-    ):
-        visit(browser, pages / "index.html")
-        browser.execute_script("document.querySelector('#__search').click()")
-        browser.find_element("css selector", ".md-search__input").send_keys(words)
-
-        def found(driver: Chrome, wanted: str = wanted) -> bool:
-            return any(wanted in link for link in driver.execute_script(f"return {FOUND}"))
-
-        WebDriverWait(browser, 20).until(found, f"{words}: {wanted}")
-
-
 def test_the_site_leads_back_to_the_docs(browser: Chrome, pages: Path) -> None:
     visit(browser, pages / "report" / "papers" / "adam2021.html")
-    link = browser.find_element("link text", "Docs and search")
+    link = browser.find_element("link text", "Docs")
     assert link.get_attribute("href") == (pages / "index.html").as_uri()

@@ -1,4 +1,4 @@
-"""The pages in a real browser: filters, the choice in the address, what it draws, small screens, axe."""
+"""The pages in a real browser: filters, the choice in the address, small screens, axe."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from selenium.webdriver.support.ui import WebDriverWait
 from small_site import Made
-
-from svgpbench.site.fields import Field
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
 PAGES = (
-    *("index.html", "explorer.html", "papers/adam2021.html", "rules.html"),
-    *("methods/t-svgp.html", "data/boston.html", "speed.html", "machines.html", "downloads.html"),
+    *("index.html", "experiments/adam2021-fig3.html", "papers/adam2021.html", "rules.html"),
+    *("experiments/index.html", "methods/t-svgp.html", "data/boston.html", "speed.html"),
+    "downloads.html",
 )
 NARROW, WIDE = 390, 1280
 
@@ -30,9 +28,6 @@ def show(browser: Chrome, made: Made, page: str, width: int = WIDE) -> None:
     browser.get("about:blank")
     path, _, fragment = page.partition("#")
     browser.get((made.folder / path).as_uri() + (f"#{fragment}" if fragment else ""))
-    if path == "explorer.html":  # it unpacks its numbers first
-        has_drawn = "return document.getElementById('says').textContent"
-        WebDriverWait(browser, 60).until(lambda page: page.execute_script(has_drawn))
 
 
 def ask(browser: Chrome, script: str, *arguments: Any) -> Any:
@@ -43,12 +38,8 @@ def choose(browser: Chrome, selector: str, value: str) -> None:
     """Set a field as a reader does, with the events of it."""
     browser.execute_script(
         """const field = document.querySelector(arguments[0]);
-        if (field.type === "checkbox" || field.type === "radio") field.click();
-        else {
-          field.value = arguments[1];
-          field.dispatchEvent(new Event("input", {bubbles: true}));
-          field.dispatchEvent(new Event("change", {bubbles: true}));
-        }""",
+        field.value = arguments[1];
+        field.dispatchEvent(new Event("input", {bubbles: true}));""",
         selector,
         value,
     )
@@ -67,14 +58,6 @@ def shown_tiles(browser: Chrome) -> list[str]:
     return ask(
         browser,
         "[...document.querySelectorAll('.tiles > li')].filter(t => t.offsetParent).map(t => t.id)",
-    )
-
-
-def texts_by_tiles(browser: Chrome) -> list[str]:
-    """What is shown of the texts that belong to tiles."""
-    return ask(
-        browser,
-        "[...document.querySelectorAll('.about')].filter(t => t.checkVisibility()).map(t => t.id)",
     )
 
 
@@ -142,102 +125,6 @@ def test_claims_are_filtered_by_fidelity_and_by_kind(
         assert len(chosen) < len(everything)
 
 
-def test_a_tile_tells_its_claim_to_a_pointer_and_to_the_keyboard(
-    browser: Chrome, made: Made
-) -> None:
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.keys import Keys
-
-    show(browser, made, "index.html")
-    assert texts_by_tiles(browser) == []
-    tile = browser.find_element("css selector", "#tile-adam2021-91 a")
-    ActionChains(browser).move_to_element(tile).perform()
-    assert texts_by_tiles(browser) == ["about-adam2021-91"]
-    said = browser.find_element("id", "about-adam2021-91")
-    one = next(one for _, one in made.judged if one.claim.id == "adam2021-91")
-    assert one.claim.claim in said.text and one.finding in said.text
-    ActionChains(browser).move_to_element(said).perform()  # it stays to be read and copied
-    assert texts_by_tiles(browser) == ["about-adam2021-91"]
-    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
-    assert texts_by_tiles(browser) == []
-    show(browser, made, "index.html")
-    browser.find_element("css selector", "[name=words]").send_keys(Keys.TAB, Keys.NULL)
-    browser.switch_to.active_element.send_keys(Keys.TAB)
-    tiled = ask(browser, "document.activeElement.getAttribute('aria-describedby')")
-    assert tiled and texts_by_tiles(browser) == [tiled]
-
-
-def test_the_explorer_ranks_as_tables_do(browser: Chrome, made: Made, field: Field) -> None:
-    """The page's exact bootstrap against ten thousand draws, all methods on all sets.
-
-    An end of an interval is a multiple of 1/6, the number of sets: draws may end one such step apart.
-    """
-    for score in ("nlpd", "elbo"):
-        show(browser, made, f"explorer.html#e=adam2021-fig3&k={score}")
-        drawn = ask(
-            browser,
-            "document.getElementById('ranks').data.map(t => [t.y[0], t.x[0], "
-            "t.x[0] - t.error_x.arrayminus[0], t.x[0] + t.error_x.array[0]])",
-        )
-        found = {name: numbers for name, *numbers in drawn}
-        ranks = field.ranks[score]
-        assert found.keys() == {one.method for one in ranks.by_method}
-        for one in ranks.by_method:
-            assert found[one.method] == pytest.approx(
-                [one.mean, one.low, one.high], abs=1 / 6 + 1e-9
-            )
-            assert found[one.method][0] == pytest.approx(one.mean, abs=1e-9)
-
-
-def test_the_explorer_has_the_fronts_of_the_tables(
-    browser: Chrome, made: Made, field: Field
-) -> None:
-    from svgpbench.output.pareto_table import ParetoTable
-
-    frame = ParetoTable().build(field.collected).frame
-    for cost, address in (("flops", ""), ("seconds", "&c=seconds")):
-        show(browser, made, f"explorer.html#e=adam2021-fig3{address}")
-        rows = ask(
-            browser,
-            "[...document.querySelectorAll('#table tbody tr')].map(r => "
-            "[...r.children].map(c => c.textContent))",
-        )
-        places = {(row[0], row[1]): row[-1].partition(":")[0] for row in rows}
-        expected = frame[frame["cost"] == cost]
-        assert places == {(one.data, one.method): one.place for one in expected.itertuples()}
-
-
-def test_the_address_restores_the_choice(browser: Chrome, made: Made) -> None:
-    show(browser, made, "explorer.html#e=adam2021-fig3")
-    choose(browser, "#methods label:nth-child(1) input", "")
-    choose(browser, "#data-sets label:nth-child(2) input", "")
-    choose(browser, "#metric", "0")
-    choose(browser, "[name=at][value=time]", "")
-    choose(browser, "#moment", "3")
-    says = "document.getElementById('says').textContent"
-    rows = "document.getElementById('table').textContent"
-    said, table, fragment = ask(browser, says), ask(browser, rows), ask(browser, "location.hash")
-    assert "s of training" in said and "5 of 6 data sets" in said
-    show(browser, made, f"explorer.html{fragment}")
-    assert (ask(browser, says), ask(browser, rows)) == (said, table)
-    show(browser, made, "explorer.html#e=adam2021-fig3")
-    assert ask(browser, rows) != table
-
-
-def test_a_choice_changes_what_is_drawn(browser: Chrome, made: Made) -> None:
-    show(browser, made, "explorer.html#e=adam2021-fig3")
-    methods = ask(browser, "document.querySelectorAll('#methods input').length")
-    charts = "document.querySelectorAll('#traces .chart .main-svg').length > 0"
-    assert ask(browser, charts)
-    assert ask(browser, "document.getElementById('ranks').data.length") == methods
-    choose(browser, "#methods label:nth-child(2) input", "")
-    assert ask(browser, "document.getElementById('ranks').data.length") == methods - 1
-    choose(browser, "#experiment", "adam2021-rates")
-    assert "adam2021-rates" in ask(browser, "document.title")
-    labelled = "[...document.querySelectorAll('.chart')].every(c => c.hidden || c.ariaLabel)"
-    assert ask(browser, labelled)
-
-
 def test_the_site_is_walked_by_keyboard(browser: Chrome, made: Made) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
@@ -250,7 +137,7 @@ def test_the_site_is_walked_by_keyboard(browser: Chrome, made: Made) -> None:
     for _ in range(16):
         browser.switch_to.active_element.send_keys(Keys.TAB)
         seen.append(ask(browser, "document.activeElement.textContent"))
-    assert {"Overview", "Explorer", "Methods", "Downloads"} <= set(seen)
+    assert {"Overview", "Experiments", "Methods", "Downloads"} <= set(seen)
     browser.switch_to.active_element.send_keys(Keys.ENTER)
     assert "papers/adam2021.html#adam2021-" in browser.current_url
 

@@ -69,7 +69,7 @@ def test_every_link_leads_to_a_file_and_a_place_that_are_there(pages: dict[Path,
         assert not parts.scheme and not parts.netloc, f"{path.name} loads {address}"
         file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
         assert file.is_file(), f"{path.name} links to {address}"
-        if parts.fragment and file.name != "explorer.html":  # there it is a choice
+        if parts.fragment:
             assert unquote(parts.fragment) in pages[file].anchors, f"{path.name}: {address}"
         seen += 1
     assert seen > 1000
@@ -103,7 +103,7 @@ def test_every_claim_is_on_the_overview_with_sentence_grade_fidelity_and_finding
         assert row["data-fidelity"] == one.fidelity
         assert (row["data-kind"], row["data-paper"]) == (one.kind, paper.name)
         for text in (one.claim.claim, one.finding):
-            assert overview.text.count(text.replace("`", "")) >= 2  # in the table and by the tile
+            assert text.replace("`", "") in overview.text
     assert made.judged[0][0].about.says in overview.text
 
 
@@ -114,20 +114,23 @@ def test_counts_are_those_of_the_claims(made: Made) -> None:
     assert [(grade, int(count)) for grade, count in found] == [(g, counts[g]) for g in Grade]
 
 
-def test_a_tile_stands_with_its_kind_and_has_its_text_beside_it(
-    pages: dict[Path, Elements], made: Made
-) -> None:
+def test_a_tile_stands_with_its_kind_and_says_what_is_claimed(made: Made) -> None:
     text = (made.folder / "index.html").read_text("utf-8")
     for kind in ("theory", "experiments", "speed"):
         _, _, row = text.partition(f'id="adam2021-{kind}"')
         here = set(re.findall(r'id="tile-([a-z0-9-]+)"', row.partition("</ul>")[0]))
         assert here == {one.claim.id for _, one in made.judged if one.kind == kind}
-    described = {
-        x["aria-describedby"]
-        for x in pages[made.folder / "index.html"].all("a")
-        if "aria-describedby" in x
-    }
-    assert described == {f"about-{one.claim.id}" for _, one in made.judged}
+    for _, one in made.judged:
+        _, _, tile = text.partition(f'id="tile-{one.claim.id}"')
+        assert html.escape(one.claim.title) in html.escape(
+            html.unescape(tile.partition("</li>")[0])
+        )
+
+
+def test_a_paper_leads_to_where_it_can_be_read(pages: dict[Path, Elements], made: Made) -> None:
+    for name in ("index.html", "papers/adam2021.html"):
+        linked = {one["href"] for one in pages[made.folder / name].all("a")}
+        assert "https://arxiv.org/abs/2111.03412" in linked
 
 
 def entry(made: Made, claim: str) -> str:
@@ -283,6 +286,6 @@ def test_kept_records_are_downloaded_bit_for_bit(made: Made) -> None:
 
 def test_the_page_of_speed_has_the_dual_method_over_the_other(pages: dict[Path, Elements]) -> None:
     page = next(page for path, page in pages.items() if path.name == "speed.html")
-    assert "t-svgp-over-q-svgp" in page.anchors
+    assert "steps-t-svgp-over-q-svgp" in page.anchors
     assert any(x["src"].endswith("dual-over-mean.png") for x in page.all("img"))
     assert "Time of t-svgp over that of q-svgp" in page.text

@@ -12,8 +12,7 @@ from small_suite import BUDGETS, small_suite, write_suite
 from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
 from svgpbench.methods import build_method
-from svgpbench.suite.groups import USUAL, of_groups
-from svgpbench.suite.schema import GRID, load_suite
+from svgpbench.suite.schema import GRID, USUAL, load_suite, of_groups
 
 SHIPPED = load_suite()
 

@@ -89,6 +89,8 @@ def arff_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
 
     Quotes around a name or a value, `'` or `"`, are no part of it; a backslash escapes a character.
     """
+    # not by scipy.io.arff (1.17.1): it drops surplus cells of a row, reads 2**53 + 1 as 2**53 and `1_0`
+    # as 10, has no columns of text, and names no line in an error
     names: list[str] = []
     lines = TextLines(stream, where, comment="%")
     for line in lines:

@@ -14,7 +14,7 @@ from svgpbench.cli.printing import print_json, show
 from svgpbench.config import DataConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import load_data
-from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench.experiments.error_messages import data_errors_are_the_users
 from svgpbench.experiments.leaks import audit_table, leak_notes, target_notes
 from svgpbench.output.table import Column, Table, number
 from svgpbench.plugins import LIKELIHOODS, find, load, registry_of

@@ -12,7 +12,7 @@ import typer
 
 from svgpbench import __version__
 from svgpbench.cli.commands import Commands
-from svgpbench.cli.exit_codes import INTERRUPTED, USER_MISTAKE
+from svgpbench.cli.printing import INTERRUPTED, USER_MISTAKE
 from svgpbench.errors import RecordsWarning, UserError
 
 app = typer.Typer(

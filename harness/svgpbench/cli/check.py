@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from svgpbench.cli.exit_codes import FAILED
 from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
-from svgpbench.cli.printing import print_json, show, tell
+from svgpbench.cli.printing import FAILED, print_json, show, tell
 from svgpbench.errors import UserError
 from svgpbench.plugins import known_backends
 

@@ -268,8 +268,7 @@ def _print_released(
 def _contradictions(results: Path) -> str:
     """Return, as Markdown, each contradiction of the papers and the grades of its claims."""
     from svgpbench.papers import load_paper, paper_folders
-    from svgpbench.papers.contradictions import contradictions
-    from svgpbench.papers.contradictions_page import contradictions_as_markdown
+    from svgpbench.papers.contradictions import contradictions, contradictions_as_markdown
     from svgpbench.papers.judged_claims import judged_claims
 
     conflicts = contradictions()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from svgpbench.cli.exit_codes import FAILED
 from svgpbench.cli.options import (
     AsJson,
     Backends,
@@ -20,7 +19,7 @@ from svgpbench.cli.options import (
     chosen_plan,
     records_folder,
 )
-from svgpbench.cli.printing import print_json, say, show
+from svgpbench.cli.printing import FAILED, print_json, say, show
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, load_experiment, shipped_experiments
 from svgpbench.output.table import Column, Table, number

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from svgpbench.cli.diagnosis import diagnose
-from svgpbench.cli.exit_codes import FAILED
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
-from svgpbench.cli.printing import print_json, show
+from svgpbench.cli.printing import FAILED, print_json, show
 from svgpbench.environment import OURS
 from svgpbench.errors import UserError
 from svgpbench.output.table import Column, Styled, Table, columns

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from svgpbench.cli.download_progress import reporter
-from svgpbench.cli.exit_codes import FAILED
 from svgpbench.cli.file_states import (
     FileRow,
     State,
@@ -21,10 +20,10 @@ from svgpbench.cli.file_states import (
     without_files,
 )
 from svgpbench.cli.options import AsJson
-from svgpbench.cli.printing import print_json
+from svgpbench.cli.printing import FAILED, print_json
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
-from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench.experiments.error_messages import data_errors_are_the_users
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets.files import File
 

@@ -11,9 +11,8 @@ import typer
 
 from svgpbench.atomic import refuse_unwritable
 from svgpbench.cli.clusters import check_dask, cluster_executor
-from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
 from svgpbench.cli.options import RESULTS, AsJson, DaskAddress, Jobs, RecordsFolder
-from svgpbench.cli.printing import print_json, show, tell
+from svgpbench.cli.printing import FAILED, INTERRUPTED, print_json, show, tell
 from svgpbench.cli.progress import reporter
 from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.output.figure import check_figure_path
@@ -86,8 +85,7 @@ def leaderboard_command(
 ) -> None:
     """Show which method is best on the problems of the suite, or run them."""
     from svgpbench.suite.cells import read_iterations
-    from svgpbench.suite.groups import of_groups
-    from svgpbench.suite.schema import SHIPPED, SuiteFiles, load_suite
+    from svgpbench.suite.schema import SHIPPED, SuiteFiles, load_suite, of_groups
 
     if figure is not None:
         check_figure_path(figure)

@@ -37,9 +37,17 @@ from svgpbench.benchmarks.time_to_target.training import PlanTrainer, Resources
 from svgpbench.benchmarks.timing.cases import timed_method
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
 from svgpbench.benchmarks.timing.peers import known_peers, locate_peers, peer_python
-from svgpbench.cli.options import RESULTS, Backends, FromRecords, PlanProblems, ResultsFolder
+from svgpbench.cli.options import (
+    RESULTS,
+    Backends,
+    FromRecords,
+    MaxOtherCores,
+    PlanProblems,
+    ResultsFolder,
+    Threads,
+    default_threads,
+)
 from svgpbench.cli.printing import show, tell
-from svgpbench.cli.timing_options import MaxOtherCores, Threads, default_threads
 from svgpbench.environment import OURS
 from svgpbench.errors import UserError
 from svgpbench.output.figure import check_figure_path

@@ -1,4 +1,4 @@
-"""Printing of tables, notes, JSON and progress."""
+"""Printing of tables, notes, JSON and progress, and the exit codes of commands; 0 is success."""
 
 from __future__ import annotations
 
@@ -97,3 +97,13 @@ def counting(doing: str) -> Iterator[Callable[[str], None]]:
             status.update(f"{doing}: {len(done)} done, {name} the last")
 
         yield count
+
+
+FAILED = 1
+"""A cell or a check failed."""
+
+USER_MISTAKE = 2
+"""The command line, a file of the user or the data is wrong."""
+
+INTERRUPTED = 130
+"""The user pressed Ctrl-C."""

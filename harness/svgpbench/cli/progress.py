@@ -10,7 +10,7 @@ from rich.console import Console
 
 from svgpbench.config import CellConfig
 from svgpbench.metrics import METRICS, USUAL
-from svgpbench.output.progress_bar import progress_bar
+from svgpbench.output.terminal import progress_bar
 from svgpbench.plugins import LIKELIHOODS, load
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
 from svgpbench.cli.options import (
     RESULTS,
     Backends,
@@ -17,7 +16,7 @@ from svgpbench.cli.options import (
     path_named,
     records_folder,
 )
-from svgpbench.cli.printing import say
+from svgpbench.cli.printing import FAILED, INTERRUPTED, say
 from svgpbench.cli.progress import reporter
 from svgpbench.errors import UserError
 

@@ -11,7 +11,6 @@ import typer
 
 from svgpbench.atomic import refuse_unwritable
 from svgpbench.cli.clusters import check_dask, cluster_executor
-from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
 from svgpbench.cli.options import (
     RESULTS,
     AsJson,
@@ -24,7 +23,7 @@ from svgpbench.cli.options import (
     PresetName,
     ResultsFolder,
 )
-from svgpbench.cli.printing import print_json, say
+from svgpbench.cli.printing import FAILED, INTERRUPTED, print_json, say
 from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.errors import UserError
 from svgpbench.experiments import Selection
@@ -85,10 +84,10 @@ def run_command(
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment; finished cells are kept."""
+    from svgpbench.experiments.plan import CellShard
     from svgpbench.results.store import records_of
     from svgpbench.runs.events import Noticed
     from svgpbench.runs.pool import run_cells
-    from svgpbench.runs.shards import CellShard
 
     check_dask(dask, jobs)
     part = None if shard is None else CellShard.parse(shard)

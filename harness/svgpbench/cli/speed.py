@@ -15,17 +15,19 @@ from svgpbench.benchmarks.timing.floor_run import add_floor
 from svgpbench.benchmarks.timing.peers import locate_peers
 from svgpbench.benchmarks.timing.problems import FAMILIES, TIMED
 from svgpbench.benchmarks.timing.record_files import write_report
-from svgpbench.cli.exit_codes import FAILED, INTERRUPTED
-from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
-from svgpbench.cli.printing import print_json, tell
-from svgpbench.cli.speed_records import draw_roofline, print_report, show_ratios, show_records
-from svgpbench.cli.timing_options import (
+from svgpbench.cli.options import (
+    AsJson,
+    Backends,
+    Device,
     MaxOtherCores,
+    OnDevice,
     RecordFile,
     Repeats,
     Threads,
     default_threads,
 )
+from svgpbench.cli.printing import FAILED, INTERRUPTED, print_json, tell
+from svgpbench.cli.speed_records import draw_roofline, print_report, show_ratios, show_records
 from svgpbench.errors import UserError
 from svgpbench.plugins import PEERS, framework_missing, frameworks, plugins
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from svgpbench.cli.exit_codes import FAILED
 from svgpbench.cli.options import AsJson, Jobs, RecordsFolder, records_folder
-from svgpbench.cli.printing import print_json, say, show
+from svgpbench.cli.printing import FAILED, print_json, say, show
 from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment

@@ -13,7 +13,7 @@ from svgpbench.config import CellConfig, DataConfig, SplitConfig
 from svgpbench.environment import software
 from svgpbench.errors import UserError
 from svgpbench.experiments.compatibility import refuse_incompatible
-from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench.experiments.error_messages import data_errors_are_the_users
 from svgpbench.experiments.identity import CellIdentity, DataFacts, code_of, digest, identity_of
 from svgpbench.experiments.likelihood_of_data import likelihood_for
 from svgpbench.experiments.outcome import Outcome, columns

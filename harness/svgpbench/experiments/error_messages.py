@@ -1,14 +1,16 @@
-"""One-line messages for a failed validation: the table, the key and the expected value."""
+"""One-line messages: for a failed validation the table, the key and the expected value, and for bad data."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from svgpbench.errors import must_be, nearest, unknown
+from svgpbench.errors import UserError, must_be, nearest, unknown
+from svgpbench_datasets import DataError
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -119,3 +121,12 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for argument in get_args(annotation) for model in _models_in(argument)]
+
+
+@contextmanager
+def data_errors_are_the_users() -> Iterator[None]:
+    """Raise `UserError` with the same message for a `DataError` raised inside the context."""
+    try:
+        yield
+    except DataError as error:
+        raise UserError(str(error)) from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from svgpbench.config import CellConfig, DataConfig, SplitConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import load_data, split_rows
-from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench.experiments.error_messages import data_errors_are_the_users
 
 if TYPE_CHECKING:
     from svgpbench_datasets.audit.report import Audit

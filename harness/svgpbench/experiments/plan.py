@@ -1,12 +1,14 @@
-"""A plan: the cells of an experiment that a command runs or reads, with their ids."""
+"""A plan: the cells of an experiment that a command runs or reads, with their ids, and its shards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from svgpbench.config import CellConfig
+from svgpbench.errors import UserError
 from svgpbench.experiments.cell import identify
 from svgpbench.experiments.identity import CellIdentity
 from svgpbench.experiments.resolve import Selection, resolve
@@ -64,3 +66,31 @@ class Plan:
 def experiment_of(cells: Plan | Experiment) -> Experiment:
     """Return the experiment of a plan, or the experiment itself."""
     return cells.experiment if isinstance(cells, Plan) else cells
+
+
+@dataclass(frozen=True)
+class CellShard:
+    """One of `count` parts of a set of cells; sizes differ by one cell at most."""
+
+    index: int  # from 1
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> CellShard:
+        """Parse a text such as `2/8`. Raises `UserError` for anything else."""
+        match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
+        index, count = map(int, match.groups()) if match else (0, 0)
+        if not 1 <= index <= count:
+            raise UserError(f"--shard {text}: give I/N with I from 1 to N, such as 2/8")
+        return cls(index, count)
+
+    def among(self, cell_ids: Iterable[str]) -> set[str]:
+        """Return the ids of this part: every `count`-th in sorted order, which mixes them."""
+        return set(sorted(set(cell_ids))[self.index - 1 :: self.count])
+
+    def select(self, plan: Plan) -> Plan:
+        """Return this part of a plan's cells, in their order."""
+        ids = [identity.cell_id for identity in plan.identities]
+        selected = self.among(ids)
+        pairs = zip(plan.configs, ids, strict=True)
+        return replace(plan, configs=tuple(x for x, cell_id in pairs if cell_id in selected))

@@ -60,7 +60,8 @@ BackendNames = Annotated[tuple[str, ...], Some]
 class SplitPlan(Strict):
     """Split of the rows, and the folds to run; all folds if `run_folds` is left out.
 
-    For `fixed` splits, the default is the first split only, because their number depends on the data set.
+    For `fixed` splits, the default is the first split only, because their number depends on the data set. For
+    `column` the number of folds does too, and there is no default.
     """
 
     kind: Literal["k-fold", "random", "fixed", "groups", "blocks", "column"] = "k-fold"
@@ -208,6 +209,13 @@ class Experiment(Strict):
     @model_validator(mode="after")
     def _presets_name_what_exists(self) -> Experiment:
         _check_folds("[split]", self.split.run_folds, self.split)
+        # a preset may name the folds itself
+        for chosen in [preset.run_folds for preset in self.presets.values()] or [None]:
+            if self.split.kind == "column" and not (chosen or self.split.run_folds):
+                raise ValueError(
+                    "[split] kind = 'column' needs run_folds: every value of the column is a fold, "
+                    "number 0 the first in sorted order"
+                )
         entries = (data for problem in self.problems for data in problem.data)
         factors = {factor for data in entries for factor, _ in data.factors}
         for name, preset in self.presets.items():

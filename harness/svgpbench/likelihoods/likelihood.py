@@ -10,7 +10,7 @@ that a method hands to a `Conditional` are those of g.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -42,6 +42,9 @@ do. `adaptive` takes closed forms, or nodes where the likelihood varies, to 1e-6
 
 PerDatum: TypeAlias = Float[Array, "b"]
 PerLatent: TypeAlias = Float[Array, "P b"]
+
+ROWS_AT_ONCE = 64
+"""Rows whose distribution functions are summed together: each takes a thousand densities."""
 
 Squash = Annotated[float, Field(ge=0, lt=0.5)]
 """ε of squash + (1 − 2 squash) Φ."""
@@ -188,8 +191,13 @@ class Likelihood(ABC):
         By default it is summed or integrated over y from `log_predictive_density`. Raises `UserError` for
         labels, and if the density does not integrate to 1.
         """
-        density, mean = self._density_of_numbers(ops, p, mu, v)
-        return ops.asarray(spread.standard_deviation(density, self.support, mean))
+        return self._in_blocks(
+            ops,
+            p,
+            mu,
+            v,
+            lambda density, mean: spread.standard_deviation(density, self.support, mean),
+        )
 
     def predictive_quantiles(
         self, ops: Ops, p: Tree, levels: Sequence[float], mu: PerLatent, v: PerLatent
@@ -199,8 +207,28 @@ class Likelihood(ABC):
         By default they invert the distribution function, which is summed or integrated over y from
         `log_predictive_density`. Raises `UserError` as `predictive_sd`, and for a level outside (0, 1).
         """
-        density, mean = self._density_of_numbers(ops, p, mu, v)
-        return ops.asarray(spread.quantiles(density, self.support, mean, levels))
+        return self._in_blocks(
+            ops,
+            p,
+            mu,
+            v,
+            lambda density, mean: spread.quantiles(density, self.support, mean, levels),
+        )
+
+    def _in_blocks(
+        self,
+        ops: Ops,
+        p: Tree,
+        mu: PerLatent,
+        v: PerLatent,
+        of: Callable[[spread.LogDensity, spread.Floats], spread.Floats],
+    ) -> Float[Array, "*Q b"]:
+        """Return what `of` gives for the predictive densities of numbers, `ROWS_AT_ONCE` rows at a time."""
+        parts = []
+        for first in range(0, int(mu.shape[-1]), ROWS_AT_ONCE):
+            rows = slice(first, first + ROWS_AT_ONCE)
+            parts.append(of(*self._density_of_numbers(ops, p, mu[..., rows], v[..., rows])))
+        return ops.asarray(np.concatenate(parts, axis=-1))
 
     def _density_of_numbers(
         self, ops: Ops, p: Tree, mu: PerLatent, v: PerLatent

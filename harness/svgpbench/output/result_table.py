@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
 
-from svgpbench.metrics import METRICS, USUAL, Metric
+from svgpbench.metrics import METRICS, USUAL, Metric, loss
 from svgpbench.output.built_table import BuiltTable
 from svgpbench.output.figure_and_table_types import TableKind
 from svgpbench.output.number_formats import difference, plus_minus
@@ -38,10 +40,12 @@ class Finals(TableKind):
     """Final metrics by data set, method and backend: mean ± standard error over splits and seeds.
 
     Without `metrics`, the usual ones of each task are shown. `outputs = "averaged"` gives one row for all
-    outputs of a table.
+    outputs of a table. `order = "best first"` sorts the methods of each data set, and the average ranks, by
+    the first metric; methods with a failed cell come last.
     """
 
     outputs: Literal["each", "averaged"] = "each"
+    order: Literal["declared", "best first"] = "declared"
 
     def build(self, collected: Collected, backends: tuple[str, ...] = ()) -> BuiltTable:
         """Return the aggregated records. A failed cell is counted under its status and is in no mean."""
@@ -58,6 +62,8 @@ class Finals(TableKind):
         shown = backends or (reference,)
         names = [n for n in METRICS if n in recorded or n in {metric.name for metric in metrics}]
         rows = pd.DataFrame(list(_rows(frame, names)))
+        if self.order == "best first":
+            rows = _best_first(rows, metrics)
         # what records lack has a note already, and is not a score that came out infinite
         complete = [metric for metric in metrics if metric.name not in unrecorded]
         notes += [*_failures(frame, shown), *_not_finite(frame, complete)]
@@ -76,7 +82,10 @@ class Finals(TableKind):
         if ranks:
             header = [f"{METRICS[key].title}, {x.data_sets} sets" for key, x in ranks.items()]
             texts = [{rank.method: rank.text for rank in x.by_method} for x in ranks.values()]
-            table_rows = [[method, *(text[method] for text in texts)] for method in texts[0]]
+            ranked = next(iter(ranks.values())).by_method
+            if self.order == "best first":
+                ranked = tuple(sorted(ranked, key=lambda rank: rank.mean))
+            table_rows = [[rank.method, *(text[rank.method] for text in texts)] for rank in ranked]
             about = tuple(_about_ranks(ranks))
             tables.append(Table(columns(["average rank"], header), table_rows, name, about))
         return BuiltTable(
@@ -148,6 +157,20 @@ def _rows(frame: pd.DataFrame, metrics: Sequence[str]) -> Iterator[dict[str, Any
                 row[f"{name}_mean"], row[f"{name}_se"] = float(mean), float(error)
             failed = {str(status): int(count) for status, count in bad.items()}
             yield row | differences | {"failed": failed}
+
+
+def _best_first(rows: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
+    """Return the rows of each data set sorted by the first of the metrics that fits its task."""
+    losses = pd.Series(math.inf, index=rows.index)
+    for task in rows["task"].unique():
+        if first := next((metric for metric in metrics if metric.fits(str(task))), None):
+            means = rows[f"{first.name}_mean"].map(partial(loss, better=first.better))
+            # as in ranks: a mean over the cells that did not fail is no better than no mean
+            complete = (rows["task"] == task) & (rows["ok"] == rows["cells"])
+            losses[complete] = means[complete]
+    data = rows["data"].map({name: place for place, name in enumerate(rows["data"].unique())})
+    places = pd.DataFrame({"data": data, "loss": losses})
+    return rows.loc[places.sort_values(["data", "loss"], kind="stable").index]
 
 
 def _tables(

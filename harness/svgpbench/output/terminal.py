@@ -1,4 +1,4 @@
-"""Tables in a terminal: as narrow as it is, and never at the expense of a number.
+"""Tables in a terminal: as narrow as it is, and never at the expense of a number; and a bar of progress.
 
 Words wrap, or are cut off in a column that says so. Where the columns do not fit side by side, optional ones
 are left out; if that is not enough, the table continues below, with its first columns repeated.
@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -121,3 +129,16 @@ def _rich_table(table: Table, texts: Sequence[Sequence[str]], widths: dict[int, 
         rich_table.add_row(*(["", *cells[1:]] if again else cells))
         previous = row[0]
     return rich_table
+
+
+def progress_bar(console: Console) -> Progress:
+    """Return a bar with counts, elapsed and remaining time, and a description; it vanishes at the end."""
+    columns = (
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    return Progress(*columns, console=console, transient=True)

@@ -72,6 +72,7 @@ class PaperFile(Strict):
     authors: Annotated[tuple[Text, ...], Field(min_length=1)]
     year: PositiveInt
     venue: Text
+    url: Annotated[str, Field(pattern="^https://")] | None = None  # where it can be read
     says: Text
     not_printed: tuple[Text, ...] = ()
     errata: tuple[Erratum, ...] = ()

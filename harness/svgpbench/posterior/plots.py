@@ -13,6 +13,9 @@ from matplotlib.figure import Figure
 from svgpbench.errors import UserError
 from svgpbench.output.panel import STYLE, plain
 
+CENTRAL = (0.025, 0.975)
+"""Levels of the quantiles between which a band lies."""
+
 if TYPE_CHECKING:
     from svgpbench.posterior.posterior import Posterior
 
@@ -43,7 +46,7 @@ def plot_trace(posterior: Posterior) -> Figure:
 def plot(
     posterior: Posterior, X: npt.ArrayLike | pd.DataFrame | None = None, *, along: str | None = None
 ) -> Figure:
-    """Draw predictions along one input: the mean with ±2 standard deviations, or the class probabilities.
+    """Draw predictions along one input: the mean and the central 95 % of y, or the class probabilities.
 
     Args:
         posterior: the posterior.
@@ -66,19 +69,23 @@ def plot(
         X[:, position] += posterior.x_scale[position] * np.linspace(-2.5, 2.5, 200)
     inputs = posterior.inputs(X)[:, position]
     order = np.argsort(inputs)
+    labels = posterior.facts.class_labels
     predicted = posterior.predict(X).iloc[order]
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(4.0, 2.6), layout="constrained")
         axes = figure.subplots()
-        if posterior.facts.class_labels is None:
+        if labels is None:
             axes.plot(inputs[order], predicted["mean"], color="#0072B2")
-            if "variance" in predicted:
-                sd = np.sqrt(predicted["variance"])
-                band = (predicted["mean"] - 2 * sd, predicted["mean"] + 2 * sd)
-                axes.fill_between(inputs[order], *band, color="#0072B2", alpha=0.2, linewidth=0)
             axes.set_ylabel("y")
+            try:
+                ends = posterior.predict(X, quantiles=CENTRAL).iloc[order]
+            except UserError as error:  # the means stand without a band
+                axes.set_title(f"no band: {error}", color="#B00020", fontsize=7.5, wrap=True)
+            else:
+                band = (ends[f"{level:g}"] for level in CENTRAL)
+                axes.fill_between(inputs[order], *band, color="#0072B2", alpha=0.2, linewidth=0)
         else:
-            for label in posterior.facts.class_labels:
+            for label in labels:
                 axes.plot(inputs[order], predicted[f"p({label})"], label=plain(label))
             axes.set_ylim(0.0, 1.0)
             axes.set_ylabel("probability")

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from svgpbench.ops import Ops
-from svgpbench.output.progress_bar import progress_bar
+from svgpbench.output.terminal import progress_bar
 from svgpbench.training.checkpoints import NO_CHECKPOINT, Checkpoint
 from svgpbench.training.state import TrainState
 

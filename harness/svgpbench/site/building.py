@@ -23,10 +23,9 @@ from svgpbench.site.artefacts import artefact_entries
 from svgpbench.site.datasets import DataSetFacts, data_facts
 from svgpbench.site.downloads import FOLDER, Downloads
 from svgpbench.site.entries import Entry, by_kind
-from svgpbench.site.explorer import explorer_data
+from svgpbench.site.experiments import experiment_facts
 from svgpbench.site.fields import Field, fields_in
 from svgpbench.site.folder import replaced
-from svgpbench.site.machines import Machine, machines_of
 from svgpbench.site.meanings import FIDELITIES, KINDS, VARIANTS, numbers, regions
 from svgpbench.site.methods import MethodFacts, method_facts
 from svgpbench.site.overview import in_short, machine_table, method_table
@@ -35,11 +34,10 @@ from svgpbench.site.speed import speed_sections
 
 SECTIONS = (
     Link("Overview", "index.html"),
-    Link("Explorer", "explorer.html"),
+    Link("Experiments", "experiments/index.html"),
     Link("Methods", "methods/index.html"),
     Link("Data", "data/index.html"),
     Link("Speed", "speed.html"),
-    Link("Machines", "machines.html"),
     Link("Downloads", "downloads.html"),
 )
 
@@ -122,16 +120,15 @@ class _Building:
         self.tell("records")
         self.downloads.add_records(self.results)
         fields, self.left_out = fields_in(self.results)
-        records = records_in(self.results).records
-        methods, (machines, silent) = method_facts(fields), machines_of(records)
+        methods = method_facts(fields)
         for pages in (
-            self._overview(fields, methods, machines),
+            self._overview(fields, methods),
             self._methods(methods),
             self._data(fields),
-            self._explorer(fields),
+            self._experiments(fields),
             self._papers(),
             # last: its page of downloads lists the files that the pages before it have added
-            self._single_pages(machines, silent),
+            self._single_pages(),
         ):
             for page in pages:
                 self.writer.write(page)
@@ -146,9 +143,7 @@ class _Building:
     def _entries(self, paper: Paper) -> list[Entry]:
         return [Entry(*pair) for pair in self.judged if pair[0].name == paper.name]
 
-    def _overview(
-        self, fields: Sequence[Field], methods: Sequence[MethodFacts], machines: Sequence[Machine]
-    ) -> Iterator[Page]:
+    def _overview(self, fields: Sequence[Field], methods: Sequence[MethodFacts]) -> Iterator[Page]:
         self.tell("overview")
         entries = [Entry(*pair) for pair in self.judged]
         claims = [(paper, _claims(self._entries(paper))) for paper in self.papers]
@@ -163,7 +158,7 @@ class _Building:
             "forest": self._forest(entries),
             "methods": method_table({x.name: x.info for x in methods}, fields, stability),
             "method_pages": {x.name: f"methods/{slug(x.name)}.html" for x in methods},
-            "machines": machine_table(machines),
+            "machines": machine_table(records_in(self.results).records),
             "fidelities": list(Fidelity),
             "kinds": KINDS,
             "experiments": len(fields),
@@ -223,18 +218,21 @@ class _Building:
             path = f"data/{slug(data_set.name)}.html"
             yield Page(path, data_set.name, "dataset.html", {"set": data_set}, "Data")
 
-    def _explorer(self, fields: Sequence[Field]) -> Iterator[Page]:
-        self.tell("explorer")
-        content = {"experiments": [explorer_data(field) for field in fields]}
-        yield Page("explorer.html", "Explorer", "explorer.html", content, "Explorer")
+    def _experiments(self, fields: Sequence[Field]) -> Iterator[Page]:
+        self.tell("experiments")
+        experiments, name = [*experiment_facts(fields, self.site, self.downloads)], "Experiments"
+        content: dict[str, Any] = {"experiments": experiments}
+        yield Page("experiments/index.html", name, "experiments.html", content, name)
+        for facts in experiments:
+            content = {"facts": facts, "results": self.results}
+            path = f"experiments/{slug(facts.name)}.html"
+            yield Page(path, facts.name, "experiment.html", content, name)
 
-    def _single_pages(self, machines: Sequence[Machine], silent: int) -> Iterator[Page]:
+    def _single_pages(self) -> Iterator[Page]:
         self.tell("times")
         sections, unread = speed_sections(self.results, self.site)
         self.left_out += unread
         yield Page("speed.html", "Speed", "speed.html", {"records": sections}, "Speed")
-        content: dict[str, Any] = {"machines": machines, "silent": silent}
-        yield Page("machines.html", "Machines", "machines.html", content, "Machines")
         content = {"files": list(self.downloads.files.values()), "left_out": self.left_out}
         yield Page("downloads.html", "Downloads", "downloads.html", content, "Downloads")
 

@@ -74,9 +74,7 @@ class Downloads:
             name = file.name.removesuffix(".toml")
             description = f"the experiment that makes {paper.name}/{artefact.id}"
             yield self._add_text(file, f"experiments/{name}.toml", "experiment file", description)
-            declared = paper.experiments[artefact.id].name
-            yield from self._existing("records", f"records/{declared}.parquet")
-            yield from self._existing("tidy table", f"tidy/{declared}.csv")
+            yield from self.of_experiment(paper.experiments[artefact.id].name)
         if artefact.printed:
             path = f"papers/{paper.name}/{artefact.printed.rpartition('/')[2]}"
             description = f"figures as {paper.name} prints them"
@@ -88,6 +86,11 @@ class Downloads:
             for path in self.files:
                 if path.startswith(prefix):
                     yield Link(path.rpartition("/")[2], path)
+
+    def of_experiment(self, name: str) -> Iterator[Link]:
+        """Yield links to the records of an experiment that are among the downloads."""
+        yield from self._existing("records", f"records/{name}.parquet")
+        yield from self._existing("tidy table", f"tidy/{name}.csv")
 
     def add_paper(self, paper: Paper) -> list[Link]:
         """Add the files that declare a paper and its claims; return links to them."""

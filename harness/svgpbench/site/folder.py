@@ -15,7 +15,7 @@ from svgpbench.errors import UserError
 MARK = ".svgpbench-site"
 """Marker file of a folder that is a site and may be replaced."""
 
-NEEDED = ("jinja2", "plotly", "latex2mathml")
+NEEDED = ("jinja2",)
 
 
 def check_site_folder(out: Path) -> None:

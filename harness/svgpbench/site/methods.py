@@ -19,7 +19,6 @@ from svgpbench.output.number_formats import scaled
 from svgpbench.output.table import Table, columns
 from svgpbench.plugins import METHODS, whole
 from svgpbench.site.fields import Field, ScoreSummary
-from svgpbench.site.formulas import FORMULAS, Formula
 
 STEPS = {"e_step": "E-step from θ", "m_step": "M-step", "prediction": "prediction of a batch"}
 LETTERS = {"n": "n", "b": "b", "M": "M", "D": "D", "gamma": "M_γ"}
@@ -36,7 +35,6 @@ class MethodFacts:
     options: tuple[tuple[str, str], ...]
     likelihoods: tuple[str, ...]  # names of those that it takes
     refused: tuple[tuple[str, str], ...]
-    formulas: tuple[Formula, ...]
     costs: Table | None
     sizes: str  # at which the costs were counted
     summaries: tuple[ScoreSummary, ...]
@@ -76,7 +74,6 @@ def _facts(name: str, cls: type[AnyMethod], fields: Sequence[Field]) -> MethodFa
         ),
         tuple(likelihood for likelihood in likelihoods() if likelihood not in refused),
         tuple(refused.items()),
-        FORMULAS.get(name, ()),
         _cost_table(method, size),
         ", ".join(f"{LETTERS[x]} = {getattr(size, x)}" for x in _size_names(size)),
         tuple(summaries),

@@ -8,10 +8,11 @@ from statistics import median
 
 from svgpbench.benchmarks.stability.records import NO_VERDICT, StabilityRecord
 from svgpbench.methods.method import MethodInfo
+from svgpbench.output.number_formats import in_bytes
 from svgpbench.output.table import Column, Table, columns, number
 from svgpbench.papers.grades import Grade
+from svgpbench.results.records import Record
 from svgpbench.site.fields import Field
-from svgpbench.site.machines import Machine
 from svgpbench.stats.effects import Outcome
 
 PREDICATES: Mapping[Grade, tuple[str, str]] = {
@@ -135,20 +136,13 @@ def _failures(name: str, fields: Sequence[Field]) -> str:
     return f"{share}: {listed}" if listed else share
 
 
-def machine_table(machines: Sequence[Machine]) -> Table:
+def machine_table(records: Iterable[Record]) -> Table:
     """Return the machines of the records, with number and dates of their records."""
-    rows = [
-        (
-            machine.cpu,
-            machine.gpu or "none",
-            machine.system,
-            machine.cores,
-            machine.memory,
-            sum(group.records for group in machine.groups),
-            min(group.first for group in machine.groups),
-            max(group.last for group in machine.groups),
-        )
-        for machine in machines
-    ]
+    days: dict[tuple[str, str, str, int, str], list[str]] = {}
+    for record in records:
+        if (x := record.environment) is not None:
+            machine = (x.cpu, x.gpu or "none", x.system, x.cores, in_bytes(x.memory_bytes))
+            days.setdefault(machine, []).append(f"{record.started:%Y-%m-%d}")
+    rows = [(*machine, len(on), min(on), max(on)) for machine, on in days.items()]
     numbers = (number("cores"), number("memory"), number("records", ","))
     return Table((*columns(("CPU", "GPU", "system")), *numbers, *columns(("first", "last"))), rows)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 import re
 from collections.abc import Mapping
 from importlib.resources import files
@@ -19,8 +16,8 @@ from svgpbench.site.entries import outcome_of
 from svgpbench.site.meanings import GRADES, class_name
 from svgpbench.stats.effects import with_interval
 
-FILES = ("style.css", "site.js", "explorer.js")
-"""Style and scripts that are copied from the package."""
+FILES = ("style.css", "site.js")
+"""Style and script that are copied from the package."""
 
 
 class Link(NamedTuple):
@@ -43,18 +40,11 @@ class Page(NamedTuple):
 def slug(name: str) -> str:
     """Return a name that is valid in a file name and a URL.
 
-    `:` and `/` become `.`; any other special character becomes `_` and its code in hexadecimal.
+    `:` becomes `.`; any other special character becomes `_` and its code in hexadecimal. So different names
+    stay different.
     """
-    plain = name.replace(":", ".").replace("/", ".")
-    return re.sub(r"[^A-Za-z0-9._-]", lambda match: f"_{ord(match[0]):x}", plain)
-
-
-def packed(value: Any) -> str:
-    """Return a value as JSON, gzipped, in base64, so that its text cannot end a script element."""
-    # a NaN ends the build here; in the page, JSON.parse would refuse all of the data
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # without the time of day, so that the same records give the same page
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    coded = re.sub(r"[^A-Za-z0-9:-]", lambda match: f"_{ord(match[0]):x}_", name)
+    return coded.replace(":", ".")
 
 
 class Writer:
@@ -75,7 +65,6 @@ class Writer:
             "outcome": outcome_of,
             "class": class_name,
             "slug": slug,
-            "packed": packed,
             "bytes": in_bytes,
         }
 
@@ -96,11 +85,9 @@ class Writer:
         path.write_text(text, encoding="utf-8")
 
     def write_assets(self) -> None:
-        """Write the style, the scripts, and plotly.js for the explorer."""
+        """Write the style and the script."""
         folder = self.folder / "assets"
         folder.mkdir(parents=True, exist_ok=True)
         sources = files("svgpbench.site").joinpath("assets")
         for name in FILES:
             folder.joinpath(name).write_bytes(sources.joinpath(name).read_bytes())
-        plotly = files("plotly").joinpath("package_data", "plotly.min.js")
-        folder.joinpath("plotly.min.js").write_bytes(plotly.read_bytes())

@@ -1,4 +1,4 @@
-"""Sections of the page of speed: step times, training to quality, survival."""
+"""Sections of the page of speed: training to quality, step times, survival."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Section:
     @property
     def anchor(self) -> str:
         """Anchor of the section on the page."""
-        return slug(self.title.replace(" ", "-"))
+        return slug(self.title.lower().replace(": ", "-").replace(" ", "-"))
 
 
 def speed_sections(results: Path, site: Path) -> tuple[list[Section], list[str]]:
@@ -62,13 +62,13 @@ def speed_sections(results: Path, site: Path) -> tuple[list[Section], list[str]]
     left_out: list[str] = []
     # called one by one below, so that a damaged record costs its own section only
     makers: list[Callable[[], Section | None]] = [
-        *(partial(_times, path, site) for path in sorted((results / "speed").glob("*.json"))),
+        partial(_profile, results / "learning", site),
         *(
             partial(_training_to_quality, results / "learning", site, problem)
             for problem in learning_plan.read_plan().problems
         ),
         partial(_dual_over_mean, results / "speed", site),
-        partial(_profile, results / "learning", site),
+        *(partial(_times, path, site) for path in sorted((results / "speed").glob("*.json"))),
         partial(_survival, results / "survival", site),
     ]
     for make in makers:
@@ -92,7 +92,8 @@ def _times(path: Path, site: Path) -> Section:
         lines += CONVENTION.splitlines()
         picture = f"{PICTURES}/roofline-{slug(path.stem)}.png"
         caption = draw_roofline([report], site / picture)
-    return Section(path.stem, tuple(shown), tuple(lines), picture, caption, _links("speed", path))
+    title = f"Steps: {path.stem}"
+    return Section(title, tuple(shown), tuple(lines), picture, caption, _links("speed", path))
 
 
 def _dual_over_mean(folder: Path, site: Path) -> Section | None:
@@ -109,7 +110,7 @@ def _dual_over_mean(folder: Path, site: Path) -> Section | None:
     shown = tuple(table(rows, *DUAL_OVER_MEAN) for table in (summary_table, ratios_table))
     notes = tuple(notes_of(rows, *DUAL_OVER_MEAN))
     links = _links("speed", *(folder / f"{x}.json" for x in dict.fromkeys(r.record for r in rows)))
-    return Section("t-svgp-over-q-svgp", shown, notes, picture, caption, links)
+    return Section("Steps: t-svgp over q-svgp", shown, notes, picture, caption, links)
 
 
 def _training_to_quality(folder: Path, site: Path, problem: str) -> Section | None:
@@ -124,7 +125,7 @@ def _training_to_quality(folder: Path, site: Path, problem: str) -> Section | No
     )
     shown = tuple(table(problem, race, entries) for table in (target_table, end_table))
     lines = tuple(notes(problem, entries))
-    title = f"training-to-quality-{problem}"
+    title = f"Training to quality: {problem}"
     return Section(title, shown, lines, picture, caption, _learning_links(folder))
 
 
@@ -141,7 +142,7 @@ def _profile(folder: Path, site: Path) -> Section | None:
     )
     shown = (profile_table(entries),)
     links = _learning_links(folder)
-    return Section("training-to-quality-profile", shown, (), picture, caption, links)
+    return Section("Training to quality: all problems", shown, (), picture, caption, links)
 
 
 def _trained(folder: Path, problem: str) -> list[ContestantRuns]:
@@ -166,7 +167,14 @@ def _survival(folder: Path, site: Path) -> Section | None:
         "of its death."
     )
     links = _links("survival", *sorted(folder.glob("*.jsonl")))
-    return Section("survival", tuple(tables(plan, ended)), (), picture, caption, links)
+    return Section(
+        "Rates at which natural gradients survive",
+        tuple(tables(plan, ended)),
+        (),
+        picture,
+        caption,
+        links,
+    )
 
 
 def _links(folder: str, *paths: Path) -> tuple[Link, ...]:

@@ -1,19 +1,20 @@
-"""Schema of the suite's file: problems, entrants and protocol."""
+"""Schema of the suite's file: problems, groups of them, entrants and protocol."""
 
 from __future__ import annotations
 
 import datetime
 import functools
+import re
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field, PositiveInt, ValidationError, model_validator
 
 from svgpbench.config import KernelConfig, LikelihoodConfig, Positive, Strict, with_new_defaults
-from svgpbench.errors import UserError
-from svgpbench.experiments.data_errors import data_errors_are_the_users
-from svgpbench.experiments.error_messages import one_line
+from svgpbench.errors import UserError, unknown
+from svgpbench.experiments.error_messages import data_errors_are_the_users, one_line
 from svgpbench.experiments.loading import parse_toml
 from svgpbench.plugins import registry_of
 from svgpbench_datasets.entry import DatasetEntry
@@ -211,3 +212,32 @@ def load_suite(path: Path = SHIPPED) -> Suite:
         return Suite.model_validate(declared)
     except ValidationError as error:
         raise UserError(f"{path}: {one_line(error, Suite, declared)}") from None
+
+
+SIZES: Final[dict[str, Callable[[SuiteProblem], int]]] = {
+    "rows": lambda problem: problem.rows,
+    "inputs": lambda problem: problem.dimensions,
+}
+USUAL: Final = ("rows<2000", "rows<10000", "rows>=10000", "inputs<10", "inputs<30", "inputs>=30")
+"""Groups by size that the board's page shows."""
+
+
+def of_groups(problems: Sequence[SuiteProblem], groups: Sequence[str]) -> list[SuiteProblem]:
+    """Return the problems that are in all of the groups.
+
+    Raises `UserError` for an unknown group, or if no problem is left.
+    """
+    likelihoods = sorted({x.likelihood.name for x in problems})
+    left = list(problems)
+    for group in groups:
+        size = re.fullmatch(r"(rows|inputs)\s*(<|>=)\s*(\d+)", group)
+        if size:
+            value, limit, below = SIZES[size[1]], int(size[3]), size[2] == "<"
+            left = [x for x in left if (value(x) < limit) == below]
+        elif group in likelihoods:
+            left = [x for x in left if x.likelihood.name == group]
+        else:
+            raise unknown("group of problems", group, [*likelihoods, *USUAL])
+    if not left:
+        raise UserError(f"no problem of the suite is in {' and '.join(groups)}")
+    return left

@@ -8,9 +8,8 @@ from svgpbench.output.table import Column, Table, number
 from svgpbench.output.table_formats import markdown
 from svgpbench.suite.board import Board
 from svgpbench.suite.findings import counted, findings
-from svgpbench.suite.groups import USUAL, of_groups
 from svgpbench.suite.outcomes import Outcomes
-from svgpbench.suite.schema import RatePair, Suite
+from svgpbench.suite.schema import USUAL, RatePair, Suite, of_groups
 
 
 def _percent(share: float) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from svgpbench.cli.data.audit import audit_command, show_command
 from svgpbench.cli.data.split import split_command
-from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench.experiments.error_messages import data_errors_are_the_users
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import DatasetEntry
 

@@ -15,7 +15,7 @@ from svgpbench.cli.data.card import card, declared_card, layout_in_words
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import print_json, show, tell
 from svgpbench.errors import UserError
-from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench.experiments.error_messages import data_errors_are_the_users
 from svgpbench.output.table import Column, Styled, Table, number
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import Dataset, DatasetEntry, Registry, load_user_table

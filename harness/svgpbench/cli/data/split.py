@@ -14,7 +14,7 @@ from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import print_json, show
 from svgpbench.config import DataConfig, SplitConfig
 from svgpbench.experiments.cell import load_data, split_rows
-from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench.experiments.error_messages import data_errors_are_the_users
 from svgpbench.output.table import Column, Table, number
 from svgpbench.plugins import registry_of
 from svgpbench_datasets import Split

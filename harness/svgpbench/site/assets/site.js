@@ -43,11 +43,3 @@ for (const form of document.querySelectorAll("form[data-filters]")) {
   restore();
   apply();
 }
-
-// What a tile says goes away with Escape, and comes back with the next tile.
-for (const tiles of document.querySelectorAll(".tiles")) {
-  const dismissed = (is) => tiles.classList.toggle("dismissed", is);
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") dismissed(true); });
-  tiles.addEventListener("focusin", () => dismissed(false));
-  for (const tile of tiles.children) tile.addEventListener("mouseenter", () => dismissed(false));
-}
