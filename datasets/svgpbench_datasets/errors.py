@@ -18,6 +18,7 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 
 
 def join_names(names: Iterable[str], most: int) -> str:
-    """Join the first `most` names by commas; if there are more, append their total number."""
+    """Join the first `most` names by commas; if there are others, append how many."""
     all_names = list(names)
-    return ", ".join(all_names[:most]) + f", ... {len(all_names)} in all" * (len(all_names) > most)
+    others = len(all_names) - most
+    return ", ".join(all_names[:most]) + f" and {others} more" * (others > 0)

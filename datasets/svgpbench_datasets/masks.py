@@ -17,7 +17,7 @@ from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.files import File
 from svgpbench_datasets.reading.text import plain_numbers
 from svgpbench_datasets.splits import Split
-from svgpbench_datasets.whole_files import whole_file, writing
+from svgpbench_datasets.whole_files import whole_file
 
 Masks: TypeAlias = NDArray[np.bool_]
 
@@ -68,5 +68,5 @@ def write_masks(path: Path, splits: Sequence[Split]) -> None:
     for number, split in enumerate(splits):
         # the byte of `0` plus 1 is that of `1`
         text[split.test, 2 * number] += 1
-    with writing(path), whole_file(path) as unfinished:
+    with whole_file(path) as unfinished:
         unfinished.write_bytes(text.tobytes())

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from svgpbench_datasets.dataset import Dataset
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError, did_you_mean, join_names
-from svgpbench_datasets.generated.generators import generate
+from svgpbench_datasets.generators import generate
 from svgpbench_datasets.sources import Sources
 from svgpbench_datasets.splits import Split
 
@@ -153,7 +153,7 @@ class Registry:
             if not file.is_file():
                 raise DataError(
                     f"data set {entry.name!r} is made on your machine, once: "
-                    f"`svgpbench data make {entry.base_name}`"
+                    f"{entry.upstream.removeprefix('made: ')}"
                 )
             X, y = read_numbers(file, target=entry.target, features=entry.features)
             if len(y) != entry.rows:

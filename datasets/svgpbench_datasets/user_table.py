@@ -16,10 +16,10 @@ from svgpbench_datasets.dataset import Dataset, Integers, Task
 from svgpbench_datasets.errors import DataError, did_you_mean, join_names
 from svgpbench_datasets.fetch.unpacking import Bounded, content
 from svgpbench_datasets.fetch.verification import WrongContent
-from svgpbench_datasets.reading.layout import Layout
 
 if TYPE_CHECKING:  # the readers import pandas, which is slow
     from svgpbench_datasets.reading.columns import ReadColumns
+    from svgpbench_datasets.reading.table import Layout
 
 _TASKS = ("regression", "classification", "multiclass")
 TEXT = (".csv", ".tsv", ".txt", ".dat", ".data")
@@ -160,6 +160,7 @@ def layout_of(file: Path, arrays: Sequence[str] = (), header: bool | None = None
         DataError: the file is missing, empty, of an unknown format or not of that of its ending, or it has
             no arrays or header to choose.
     """
+    from svgpbench_datasets.reading.table import Layout
     from svgpbench_datasets.reading.text import detect_layout
 
     if file.is_dir():

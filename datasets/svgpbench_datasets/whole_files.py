@@ -11,10 +11,13 @@ from svgpbench_datasets.errors import DataError
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def whole_file(path: Path, advice: str = "") -> Iterator[Path]:
     """Yield the path of a draft, renamed to `path` at the end, or removed if the block raises.
 
     A reader finds the old content or the new one, even after a crash or on a full disk.
+
+    Raises:
+        DataError: the file cannot be written; the message names `path` and ends with `advice`.
     """
     # in the same folder, as a rename is atomic in one file system only;
     # the process id keeps two writers of one file apart
@@ -27,15 +30,8 @@ def whole_file(path: Path) -> Iterator[Path]:
             with draft.open("r+b") as file:  # Windows syncs only what is open for writing
                 os.fsync(file.fileno())
             draft.replace(path)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written ({error.strerror or error}){advice}") from None
     finally:
         with suppress(OSError):
             draft.unlink()
-
-
-@contextmanager
-def writing(path: Path, advice: str = "") -> Iterator[None]:
-    """Turn an `OSError` into a one-line `DataError` that names `path` and ends with `advice`."""
-    try:
-        yield
-    except OSError as error:
-        raise DataError(f"{path} cannot be written ({error.strerror or error}){advice}") from None

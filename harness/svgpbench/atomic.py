@@ -37,6 +37,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
     Create the folder if needed. Raises `UserError` if the file cannot be written; no draft is left then.
     """
+    # not by `svgpbench_datasets`: a posterior is written where NumPy alone is installed;
     # beside the file, as a rename is atomic in one file system only;
     # the process id keeps two writers of one file apart
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")

@@ -1,10 +1,8 @@
-"""`svgpbench data`: what it shows, what it flags, and that fingerprints are made by a command."""
+"""`svgpbench data`: what it shows, and what it flags."""
 
 from __future__ import annotations
 
 import json
-import shutil
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +11,6 @@ from command_line import Cli
 
 from svgpbench_datasets import REGISTRY
 
-REGISTRY_FILE = Path(str(files("svgpbench_datasets"))) / "registry.toml"
 PRINTED = Path(__file__).parents[2] / "docs" / "data-sets.md"
 
 
@@ -113,37 +110,12 @@ def test_a_wrong_name_or_a_set_that_is_not_there_is_one_line(cli: Cli) -> None:
     for name, message in (
         ("bostn", "did you mean 'boston'?"),
         ("kuka", "kuka/kuka1.csv could not be had (no place is known that serves it)"),
+        ("walker-stand-in", "once: `python datasets/scripts/make_walker.py` in a clone"),
     ):
         outcome = cli("data", "show", name)
         assert (outcome.code, outcome.out) == (2, "")
         assert message in outcome.err
         assert len(outcome.err.splitlines()) == 1
-
-
-def test_pin_finds_and_mends_a_fingerprint(cli: Cli, tmp_path: Path) -> None:
-    copy = tmp_path / "registry.toml"
-    shutil.copy(REGISTRY_FILE, copy)
-    before = copy.read_text(encoding="utf-8")
-    right = REGISTRY.describe("concrete:5").fingerprint
-    assert right
-    wrong = "sha256:" + "0" * 64
-    copy.write_text(before.replace(right, wrong), encoding="utf-8")
-    pin = cli("data", "pin", copy)
-    assert pin.code == 1
-    assert f"DIFFERS concrete:5 {right}" in pin.out
-    assert pin.out.count("DIFFERS") == 1
-    assert pin.out.count("same") == 9
-    assert wrong in copy.read_text(encoding="utf-8")
-    assert cli("data", "pin", copy, "--write").code == 0
-    assert copy.read_text(encoding="utf-8") == before
-    assert cli("data", "pin", copy).code == 0
-
-
-def test_a_file_that_pins_nothing_is_refused(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "notes.toml").write_text("[boston]\n", encoding="utf-8")
-    outcome = cli("data", "pin", tmp_path / "notes.toml")
-    assert outcome.code == 2
-    assert "notes.toml; name a registry file" in outcome.err
 
 
 def own_table(folder: Path) -> None:

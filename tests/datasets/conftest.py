@@ -16,6 +16,8 @@ from wayward_server import Server, wayward_server
 from svgpbench_datasets import DatasetEntry, Registry
 from svgpbench_datasets.files import DataFile
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "datasets" / "scripts"))
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 MODULE = """

@@ -1,4 +1,4 @@
-"""Copies of data sets with something done to them, and what an audit of them raises."""
+"""Tables of arrays, copies of data sets with something done to them, and what an audit of them raises."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ from svgpbench_datasets.audit.facts import Flag, facts_of
 from svgpbench_datasets.audit.report import flags_of
 
 Arrays = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+
+
+def table(X: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Dataset:
+    """A regression of y on columns x0, x1, ..."""
+    names = tuple(f"x{at}" for at in range(X.shape[1]))
+    return Dataset("t", "regression", X, y, names, "y", "made in a test")
 
 
 def raised(dataset: Dataset) -> tuple[Flag, ...]:

@@ -243,7 +243,11 @@ def test_a_name_declared_in_two_files_is_refused(folder: Path) -> None:
         ("{ train_rows = 60000 }", "{ count = 2 }", "give either train_rows or masks"),
         ("pixel783", "pixel99999", "names no columns"),
         ("skip_lines = 0", "skip_lines = [0]", "skip_lines for 1 files where 4"),
-        ('fingerprint = "', '# "', r"give a fingerprint \(zeros, then `svgpbench data pin"),
+        (
+            'fingerprint = "',
+            '# "',
+            r"give a fingerprint \(zeros, then the one that `svgpbench data show`",
+        ),
         ('fingerprint = "', 'unseen = true\nfingerprint = "', "unseen numbers have no fingerprint"),
     ],
 )

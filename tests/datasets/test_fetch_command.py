@@ -134,7 +134,7 @@ def test_the_command_prints_the_sha256_that_it_found(
 def test_a_set_that_is_made_is_told_how_and_is_not_there_before(cache: Path, fetch: Run) -> None:
     absent = fetch("walker-stand-in", "sinc")
     assert absent.returncode == 1
-    assert "make it: svgpbench data make walker-stand-in" in absent.stdout
+    assert "make it: `python datasets/scripts/make_walker.py` in a clone" in absent.stdout
     assert "is drawn from its seed when it is loaded" in absent.stdout
     (cache / "walker").mkdir(parents=True)
     (cache / "walker" / "walker.parquet").touch()

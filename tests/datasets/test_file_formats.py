@@ -16,7 +16,7 @@ from workbook import workbook, xlsx
 
 from svgpbench_datasets import DataError
 from svgpbench_datasets.reading.formats import open_table
-from svgpbench_datasets.reading.layout import Layout
+from svgpbench_datasets.reading.table import Layout
 
 ARFF = """% a comment
 @RELATION robots

@@ -13,13 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from declared import read_entry
-from mirror import PACKAGE, manifest, mirror_folder, mirrored
+from mirror import manifest, mirror_folder, mirrored
 
 from svgpbench_datasets import REGISTRY, DataFile, Registry, fingerprint
 from svgpbench_datasets.audit.report import audit
 from svgpbench_datasets.masks import read_masks, write_masks
-from svgpbench_datasets.pinning import pins
-from svgpbench_datasets.registry import registry_files
 from svgpbench_datasets.sources import Sources
 
 ABSENT = {
@@ -36,13 +34,11 @@ ABSENT = {
 
 
 def test_every_fingerprint_is_that_of_the_numbers(registry: Registry) -> None:
-    found = [Path(str(file)) for file in registry_files(PACKAGE)]
-    pinned = list(pins(lambda _: registry, found))
-    assert [pin.name for pin in pinned if not pin.agrees] == []
-    seen = {pin.name for pin in pinned} | {"diabetes"}
-    seen |= {name for name in registry.names() if registry.describe(name).made}
-    missing = {name for name in registry.names() if name not in seen}
-    assert missing == {name for name in registry.names() if registry.describe(name).unseen}
+    entries = {name: registry.describe(name) for name in registry.names()}
+    pinned = {name: entry.fingerprint for name, entry in entries.items() if entry.fingerprint}
+    assert {name: registry.load_unverified(name).fingerprint for name in pinned} == pinned
+    missing = {name for name, entry in entries.items() if name not in pinned and not entry.made}
+    assert missing == {name for name, entry in entries.items() if entry.unseen}
     assert {name.partition(":")[0] for name in missing} == ABSENT
     assert not any(registry.at_hand(name) for name in missing)
 

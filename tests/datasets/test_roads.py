@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from svgpbench_datasets import REGISTRY, Dataset
-from svgpbench_datasets.generated.roads import (
+from svgpbench_datasets.roads import (
     DEVIATION,
     EAST_NORTH,
     LENGTHSCALE,

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted import raised
+from planted import raised, table
 
-from svgpbench_datasets import Dataset
 from svgpbench_datasets.audit.facts import Flag
 
 Numbers = np.ndarray[Any, Any]
@@ -17,11 +16,6 @@ Random = np.random.Generator
 Column = Callable[[Random, int], Numbers]
 
 N = 300
-
-
-def table(X: Numbers, y: Numbers) -> Dataset:
-    names = tuple(f"x{at}" for at in range(X.shape[1]))
-    return Dataset("table", "regression", X, y, feature_names=names, target_name="y", source="here")
 
 
 def numbered(X: Numbers, y: Numbers) -> list[Flag]:

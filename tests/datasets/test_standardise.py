@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from planted import table
 
 from svgpbench_datasets import (
     REGISTRY,
     DataError,
-    Dataset,
     Split,
     Standardiser,
     k_fold,
@@ -19,11 +19,6 @@ from svgpbench_datasets import (
     standardise,
 )
 from svgpbench_datasets.dataset import sealed
-
-
-def table(X: np.ndarray, y: np.ndarray) -> Dataset:
-    names = tuple(f"x{column}" for column in range(X.shape[1]))
-    return Dataset("t", "regression", X, y, names, "y", "made in a test")
 
 
 def test_test_rows_leave_the_training_part_as_it_is() -> None:

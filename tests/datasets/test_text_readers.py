@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from svgpbench_datasets import DataError
 from svgpbench_datasets.reading.cells import canonical_label, finite_number
 from svgpbench_datasets.reading.formats import open_table
-from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.numbers import Positions, class_numbers, numbers, sorted_classes
+from svgpbench_datasets.reading.table import Layout
 from svgpbench_datasets.reading.text import detect_layout
 
 

@@ -1,4 +1,7 @@
-"""The walker's frames are those of its physics, the same for a seed; a file is whole or not there."""
+"""The walker's frames are those of its physics, the same for a seed; a file is whole or not there.
+
+A mistake on the script's command line is one line, and leaves no file.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,14 @@ import sys
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
 
+import make_walker
 import numpy as np
 import pytest
+from make_walker import INPUTS, POSITIONS, STATE, make, walk
 
 from svgpbench_datasets import REGISTRY, DataError, Registry, load_user_table
 from svgpbench_datasets.dataset import Floats
-from svgpbench_datasets.generated import walker
-from svgpbench_datasets.generated.walker import INPUTS, POSITIONS, STATE, Walk, make_walker, walk
 from svgpbench_datasets.reading.arrow import write_numbers
 from svgpbench_datasets.sources import Sources
 
@@ -29,7 +31,7 @@ def simulator() -> None:
 
 
 def whole(rows: int, seed: int, policy: str = "oscillator", frames: int = 2) -> tuple[Floats, ...]:
-    episodes = list(walk(rows, seed, policy, 2 if frames == 2 else 1))
+    episodes = list(walk(rows, seed, policy, frames))
     return np.concatenate([X for X, _ in episodes]), np.concatenate([Y for _, Y in episodes])
 
 
@@ -97,7 +99,7 @@ def test_the_file_holds_the_numbers_and_says_what_they_are(tmp_path: Path) -> No
     import pyarrow.parquet as pq
 
     path, counts = tmp_path / "new" / "w.parquet", []
-    make_walker(path, Walk(ROWS, 3, "random"), counts.append)
+    make(path, ROWS, 3, "random", on_rows=counts.append)
     assert [file.name for file in path.parent.iterdir()] == ["w.parquet"]
     assert counts[-1] == ROWS
     assert counts == sorted(counts)
@@ -123,8 +125,8 @@ def test_rows_are_written_group_after_group(
 ) -> None:
     import pyarrow.parquet as pq
 
-    monkeypatch.setattr(walker, "GROUP", 100)
-    make_walker(tmp_path / "w.parquet", Walk(ROWS), lambda done: None)
+    monkeypatch.setattr(make_walker, "GROUP", 100)
+    make(tmp_path / "w.parquet", ROWS)
     with pq.ParquetFile(tmp_path / "w.parquet") as file:
         groups = [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]
         assert sum(groups) == ROWS
@@ -135,7 +137,7 @@ def test_rows_are_written_group_after_group(
 @pytest.mark.usefixtures("simulator")
 def test_a_smaller_file_is_a_table_of_the_users_own(tmp_path: Path) -> None:
     path = tmp_path / "w.parquet"
-    make_walker(path, Walk(ROWS), lambda done: None)
+    make(path, ROWS)
     names = [f"x{at}" for at in range(1, 24)]
     dataset = load_user_table(path, target="y2", task="regression", features=names)
     X, Y = whole(ROWS, 0)
@@ -156,7 +158,7 @@ def test_an_interruption_leaves_what_was_there(tmp_path: Path, earlier: bytes | 
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        make_walker(path, Walk(ROWS), interrupt)
+        make(path, ROWS, on_rows=interrupt)
     found = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     assert found == ({"w.parquet": earlier} if earlier else {})
 
@@ -164,35 +166,83 @@ def test_an_interruption_leaves_what_was_there(tmp_path: Path, earlier: bytes | 
 def test_a_missing_package_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(DataError, match=r"pip install 'svgpbench\[walker\]'") as caught:
-        make_walker(tmp_path / "w.parquet", Walk(10), lambda done: None)
+        make(tmp_path / "w.parquet", 10)
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unknown_policy_names_the_nearest() -> None:
-    with pytest.raises(DataError, match=r"unknown policy 'oscilator'; did you mean 'oscillator'\?"):
-        next(walk(10, 0, "oscilator"))
+@pytest.mark.usefixtures("simulator")
+def test_the_script_makes_a_small_walk_and_says_where(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "mine.parquet"
+    make_walker.main(["--rows", "200", "--frames", "1", "--seed", "2", "--out", str(out)])
+    assert capsys.readouterr().out == f"200 rows of 32 columns: {out}\n"
+    names = [f"x{at}" for at in range(1, 24)]
+    table = load_user_table(out, target="y1", task="regression", features=names)
+    assert np.array_equal(table.X, whole(200, 2, frames=1)[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--rows", "300"], "name a file for them with --out"),
+        (["--policy", "random"], "name a file for them with --out"),
+        (["--rows", "0", "--out", "w.parquet"], "--rows is a number from 1 on"),
+        (["--seed", "-1", "--out", "w.parquet"], "--seed one from 0 on"),
+        (["--frames", "3", "--out", "w.parquet"], "--frames: invalid choice: "),
+        (["--policy", "randon", "--out", "w.parquet"], "--policy: invalid choice: 'randon'"),
+        (["--rows", "9", "--out", "w.csv"], "--out w.csv: name a file that ends in .parquet"),
+        (["--rows", "9", "--out", "d.parquet"], "--out d.parquet: name a file that ends in"),
+    ],
+)
+def test_a_mistake_is_one_line_and_no_file(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SVGPBENCH_DATA", str(tmp_path / "cache"))
+    (tmp_path / "d.parquet").mkdir()
+    with pytest.raises(SystemExit) as ended:
+        make_walker.main(arguments)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err.splitlines()[-1]
+    assert [path.name for path in tmp_path.iterdir()] == ["d.parquet"]
+    assert list((tmp_path / "d.parquet").iterdir()) == []
+
+
+@pytest.mark.usefixtures("simulator")
+def test_a_folder_that_cannot_be_written_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(SystemExit):
+        make_walker.main(["--rows", "9", "--out", str(tmp_path / "file" / "w.parquet")])
+    assert "w.parquet cannot be written (" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_the_declared_sizes_are_those_of_the_paper() -> None:
     for name, inputs in (("walker-stand-in", 23), ("walker-stand-in:two-frames", 46)):
         entry = REGISTRY.describe(name)
         assert (entry.rows, len(entry.features), entry.target) == (936_353, inputs, "y1")
-        assert entry.rows == Walk().rows
-        assert entry.columns == Walk().columns
+        assert entry.rows == make_walker.ROWS
+        assert entry.columns == make_walker.column_names(2)
         assert entry.made and entry.fingerprint is None and not entry.shipped
         assert entry.splits and entry.splits.train_rows
         assert entry.rows - entry.splits.train_rows == 93_608
         assert "Stand-in" in entry.title and any("stand-in" in defect for defect in entry.defects)
 
 
-def small_registry(folder: Path, rows: int, frames: Literal[1, 2] = 2) -> tuple[Registry, Floats]:
+def small_registry(folder: Path, rows: int, frames: int = 2) -> tuple[Registry, Floats]:
     """The two entries with fewer rows, and a file of random numbers for them; its numbers."""
     declared = (PACKAGE / "registry" / "generated.toml").read_text(encoding="utf-8")
     declared = declared[declared.index("[walker-stand-in]") :].replace("rows = 936353", "rows = 30")
     declared = declared.replace("splits = { train_rows = 842745 }", "")
     (folder / "registry.toml").write_text(declared, encoding="utf-8")
-    names = Walk(frames=frames).columns
+    names = make_walker.column_names(frames)
     numbers = np.random.default_rng(0).standard_normal((rows, len(names)))
     parts = [dict(zip(names, part.T, strict=True)) for part in (numbers[:20], numbers[20:])]
     write_numbers(folder / "cache" / "walker" / "walker.parquet", parts)
@@ -228,5 +278,5 @@ def test_a_file_that_is_not_the_declared_one_is_refused(tmp_path: Path) -> None:
 def test_an_absent_file_says_which_command_makes_it(tmp_path: Path, name: str) -> None:
     registry = Registry(PACKAGE, Sources(PACKAGE / "data", cache=tmp_path, mirrors=()))
     assert not registry.at_hand(name)
-    with pytest.raises(DataError, match=r"made on your machine.*data make walker-stand-in`"):
+    with pytest.raises(DataError, match=r"machine, once: `python datasets/scripts/make_walker.py`"):
         registry.load(name)

@@ -124,7 +124,7 @@ REACHES: dict[str, tuple[str, Any, set[str]]] = {
 }
 ELSEWHERE = {
     "data.path", "data.target", "data.task", "data.features", "data.outputs", "data.arrays",  # of a file
-    "data.groups",  # of a file: tests/datasets/test_groups_and_blocks.py and below
+    "data.groups",  # of a file: tests/datasets/test_splits.py and below
     "data.header",  # of a file: tests/datasets/test_everyday_files.py
     "data.factors",  # of a grid: names and no numbers
     "split.test_fraction",  # of a random split

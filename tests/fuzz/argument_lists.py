@@ -65,7 +65,6 @@ LISTS: tuple[tuple[str, ...], ...] = (
     ("data", "table", "airfoil", "boston"),
     ("data", "split", "sonar", "--kind", "random", "--test-fraction", "0.3", "--seed", "2"),
     ("data", "split", "pima", "--folds", "4", "--out", "masks.csv"),
-    ("data", "pin", "own.toml"),
     ("--version",),
     ("--help",),
 )

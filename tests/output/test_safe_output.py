@@ -22,7 +22,7 @@ from svgpbench.output.table import Table, columns
 from svgpbench.output.table_formats import markdown
 from svgpbench.results.tidy import write_table
 from svgpbench_datasets import DataError
-from svgpbench_datasets.whole_files import whole_file, writing
+from svgpbench_datasets.whole_files import whole_file
 
 FULL = """
 import resource, signal, sys
@@ -72,7 +72,7 @@ def test_a_writer_that_raises_leaves_the_file_that_was_there(tmp_path: Path) -> 
     with pytest.raises(RuntimeError), whole_file(path) as draft:
         draft.write_text("half")
         raise RuntimeError
-    with pytest.raises(DataError, match="table"), writing(path), whole_file(path) as draft:
+    with pytest.raises(DataError, match="table"), whole_file(path) as draft:
         draft.write_text("half")
         raise OSError(28, "No space left on device")
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["table.parquet"]

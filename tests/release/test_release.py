@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,16 @@ def test_a_recipe_has_the_requirements_and_the_checksum(pyproject: Path, tmp_pat
     assert len(found["requirements"]["run"]) == 1 + len(project["dependencies"])
     assert found["context"]["python_min"] == "3.11"
     (pyproject.parent / found["about"]["license_file"][0]).read_text("utf-8")
+
+
+def test_the_wheel_has_our_packages_alone() -> None:
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    find = pyproject["tool"]["setuptools"]["packages"]["find"]
+    folders = [x.name for where in find["where"] for x in (ROOT / where).iterdir() if x.is_dir()]
+    assert "scripts" in folders
+    names = [x for x in folders if x.isidentifier()]
+    found = {x for x in names if any(fnmatch(x, pattern) for pattern in find["include"])}
+    assert found == {"svgpbench", "svgpbench_backends", "svgpbench_datasets"}
 
 
 def test_a_requirement_is_written_as_conda_writes_it() -> None:

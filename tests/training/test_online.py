@@ -38,7 +38,7 @@ from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trained
 from svgpbench.training.online import OnlineTrainer
 from svgpbench.tree import named_leaves
-from svgpbench_datasets.generated.generators import sinc
+from svgpbench_datasets.generators import sinc
 
 X, Y = sinc(600, 0)
 Y = (Y - Y[:500].mean()) / Y[:500].std()

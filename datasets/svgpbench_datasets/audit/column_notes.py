@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from svgpbench_datasets.audit.facts import AuditFacts, Flag
 from svgpbench_datasets.audit.row_numbers import counts_rows
 from svgpbench_datasets.dataset import Dataset, Floats
+from svgpbench_datasets.errors import join_names
 
 FEWEST, MOST_NAMED, MOST_SUSPECTS = 5, 4, 8
 CENTRED = 0.01
@@ -40,7 +41,7 @@ def lowest_apart(dataset: Dataset) -> Iterator[Flag]:
     ]
     if suspects:
         text = "least value far from the others, missing or clipped?"
-        yield Flag("lowest-apart", f"{text}: {_few(suspects, MOST_SUSPECTS)}")
+        yield Flag("lowest-apart", f"{text}: {join_names(suspects, MOST_SUSPECTS)}")
 
 
 def _isolated_least_count(column: Floats) -> int:
@@ -63,7 +64,7 @@ def uninformative(dataset: Dataset, facts: AuditFacts) -> Iterator[Flag]:
     """Flag constant features, and features that are equal to another."""
     constant = facts.constant_columns
     if constant:
-        yield Flag("constant-column", f"constant: {_few(constant, MOST_NAMED)}")
+        yield Flag("constant-column", f"constant: {join_names(constant, MOST_NAMED)}")
     first: dict[bytes, str] = {}
     for name, column in zip(dataset.feature_names, dataset.X.T, strict=True):
         if name in constant:
@@ -107,8 +108,6 @@ def few_digits(dataset: Dataset) -> Iterator[Flag]:
     lost[varies] = np.spacing(largest[varies]) / spread[varies]
     if names := [x for x, share in zip(dataset.feature_names, lost, strict=True) if share > DIGITS]:
         text = f"float64 holds it to {lost.max():.0e} of its range, as it lies far from 0"
-        yield Flag("few-digits", f"{_few(names, MOST_NAMED)}: {text}; subtract a constant before")
-
-
-def _few(names: Sequence[str], most: int) -> str:
-    return ", ".join(names[:most]) + f" and {len(names) - most} more" * (len(names) > most)
+        yield Flag(
+            "few-digits", f"{join_names(names, MOST_NAMED)}: {text}; subtract a constant before"
+        )

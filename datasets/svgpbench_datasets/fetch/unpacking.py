@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, cast
 
-from svgpbench_datasets.errors import did_you_mean
+from svgpbench_datasets.errors import did_you_mean, join_names
 from svgpbench_datasets.fetch.verification import WrongContent
 
 if TYPE_CHECKING:
@@ -150,9 +150,9 @@ def _member(raw: IO[bytes], member: str, bound: int, closing: ExitStack) -> IO[b
                 if not info.isreg():
                     raise not_plain
                 return cast(IO[bytes], tar.extractfile(info))
-    few = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
     raise WrongContent(
-        f"its archive has no {member!r}{did_you_mean(member, names)} (it has: {few or 'nothing'})"
+        f"its archive has no {member!r}{did_you_mean(member, names)} "
+        f"(it has: {join_names(names, 5) or 'nothing'})"
     )
 
 

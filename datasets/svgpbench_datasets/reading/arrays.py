@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.reading.cells import quoted, reason
-from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.mat5 import mat_arrays
-from svgpbench_datasets.reading.table import CELLS_AT_ONCE, TableFile, check_unpacked
+from svgpbench_datasets.reading.table import CELLS_AT_ONCE, Layout, TableFile, check_unpacked
 
 Array: TypeAlias = NDArray[Any]
 

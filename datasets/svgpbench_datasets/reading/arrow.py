@@ -15,8 +15,7 @@ import pandas as pd
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.reading.cells import reason
-from svgpbench_datasets.reading.layout import Layout
-from svgpbench_datasets.reading.table import TableFile
+from svgpbench_datasets.reading.table import Layout, TableFile
 from svgpbench_datasets.whole_files import whole_file
 
 
@@ -79,18 +78,21 @@ def row_index(schema: Any) -> tuple[str, ...]:
 
 
 def write_numbers(
-    path: Path, groups: Iterable[Mapping[str, Floats]], metadata: Mapping[str, str] | None = None
+    path: Path,
+    groups: Iterable[Mapping[str, Floats]],
+    metadata: Mapping[str, str] | None = None,
+    advice: str = "",
 ) -> None:
     """Write row groups, each a mapping from name to column [n], as a Parquet file.
 
     The file gets its name when it is complete, replacing an existing one. Without row groups nothing is
-    written.
+    written. Raises `DataError`, which ends with `advice`, if the file cannot be written.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as unfinished, ExitStack() as closed:
+    with whole_file(path, advice) as unfinished, ExitStack() as closed:
+        path.parent.mkdir(parents=True, exist_ok=True)
         writer: Any = None
         for group in groups:
             arrays = {name: pa.array(np.ascontiguousarray(x)) for name, x in group.items()}

@@ -13,7 +13,6 @@ from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError, did_you_mean, join_names
 from svgpbench_datasets.reading.cells import control_character, is_numeral, quoted
 from svgpbench_datasets.reading.formats import open_table
-from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.numbers import (
     Block,
     MissingValueError,
@@ -24,7 +23,7 @@ from svgpbench_datasets.reading.numbers import (
     merge_spellings,
     stack,
 )
-from svgpbench_datasets.reading.table import TableFile
+from svgpbench_datasets.reading.table import Layout, TableFile
 
 _SAVED_INDEX = re.compile(r"Unnamed: 0(\.[0-9]+)?|__index_level_[0-9]+__")
 """Names that pandas gives to a saved row index when it reads a .csv, and when it writes a .parquet."""

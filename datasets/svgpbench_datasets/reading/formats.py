@@ -7,8 +7,7 @@ from typing import IO
 
 from svgpbench_datasets.reading.arrays import idx_table, mat_table, numpy_table
 from svgpbench_datasets.reading.arrow import arrow_table
-from svgpbench_datasets.reading.layout import Layout
-from svgpbench_datasets.reading.table import TableFile
+from svgpbench_datasets.reading.table import Layout, TableFile
 from svgpbench_datasets.reading.text import arff_table, text_table
 from svgpbench_datasets.reading.workbooks import workbook_table
 

@@ -1,8 +1,8 @@
 """Reader of full real numeric arrays in MATLAB 5 files.
 
 It follows the format's description (MathWorks, MAT-File Format, "Level 5 MAT-File Format") in pure
-Python, because `scipy.io.loadmat` can crash on a damaged file (scipy 1.17: a segmentation fault for one
-changed byte).
+Python, because `scipy.io.loadmat` can crash on a damaged file (scipy 1.17.1: a segmentation fault where
+one byte is changed that tells the type of an array's values).
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ def sorted_classes(
     numeric = all(finite_number(label) is not None for label in labels)
     classes = tuple(sorted(labels, key=float if numeric else str))
     if len(classes) < 2 or (task == "classification" and len(classes) > 2):
-        few = ", ".join([*map(quoted, classes[:5]), *["..."] * (len(classes) > 5)])
+        few = join_names(map(quoted, classes), 5)
         alternative = "multiclass" if len(classes) > 2 else "regression"
         needs = "exactly two" if task == "classification" else "at least two"
         missing = next(

@@ -14,7 +14,6 @@ from svgpbench_datasets.reading.arrow import write_numbers
 from svgpbench_datasets.reading.columns import read_numbers
 from svgpbench_datasets.reading.numbers import Block
 from svgpbench_datasets.reading.text import SEPARATORS
-from svgpbench_datasets.whole_files import writing
 
 LARGE = 5_000_000
 """Fewest numbers in a table for which parsing its text is slower than reading a copy."""
@@ -50,7 +49,6 @@ def read_or_parse(path: Path, parse: Callable[[], Iterable[Block]]) -> tuple[Flo
     """
     with suppress(DataError):  # no file yet, or a damaged one
         return read_numbers(path, target="y", features=None)
-    with writing(path, "; name another folder with SVGPBENCH_DATA"):
-        groups = ({**{f"x{i}": x for i, x in enumerate(X.T)}, "y": y} for X, y in parse())
-        write_numbers(path, groups)
+    groups = ({**{f"x{i}": x for i, x in enumerate(X.T)}, "y": y} for X, y in parse())
+    write_numbers(path, groups, advice="; name another folder with SVGPBENCH_DATA")
     return read_numbers(path, target="y", features=None)

@@ -1,4 +1,4 @@
-"""Common result of all readers: the rows of a file in frames, with cells as numbers or text."""
+"""What all readers take and give: the layout of a file; its rows in frames, with cells as numbers or text."""
 
 from __future__ import annotations
 
@@ -17,6 +17,18 @@ Row: TypeAlias = tuple[int, Sequence[object]]  # number of its line or row in th
 CELLS_AT_ONCE = 1 << 16
 """Number of cells held as text at a time."""
 _MOST_TIMES, _AT_LEAST = 200, 1 << 28
+
+
+class Layout(NamedTuple):
+    """Format and structure of a table file."""
+
+    reader: str  # format, see `formats.READERS`
+    skip_lines: int = 0  # lines before the header or the first row
+    header: bool | None = False  # True if a line names the columns; None to detect it
+    arrays: tuple[str, ...] = ()  # names of the arrays to read; empty for all
+    width: int | None = None  # number of columns; None if not known in advance
+    words: bool = False  # True to keep cells as text, even if all are numbers
+    names: tuple[str, ...] | None = None  # names from a comment above the rows
 
 
 def check_unpacked(archive: zipfile.ZipFile) -> None:

@@ -14,9 +14,8 @@ from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.files import File
 from svgpbench_datasets.reading.cells import is_missing, quoted, text_of
 from svgpbench_datasets.reading.formats import open_table
-from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.numbers import Block, Positions, inputs_and_target, stack
-from svgpbench_datasets.reading.table import TableFile
+from svgpbench_datasets.reading.table import Layout, TableFile
 
 Open: TypeAlias = Callable[[File], AbstractContextManager[IO[bytes]]]
 

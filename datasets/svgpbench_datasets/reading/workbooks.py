@@ -12,8 +12,7 @@ import pandas as pd
 
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.reading.cells import reason, text_of
-from svgpbench_datasets.reading.layout import Layout
-from svgpbench_datasets.reading.table import Row, TableFile, check_unpacked, frames_of_rows
+from svgpbench_datasets.reading.table import Layout, Row, TableFile, check_unpacked, frames_of_rows
 from svgpbench_datasets.reading.text import SAMPLE, is_header
 
 FORMULA = object()

@@ -129,8 +129,8 @@ def without_files(entries: Mapping[str, Any], cache: Path) -> Iterator[tuple[str
     for name, entry in entries.items():
         if getattr(entry, "made", None) is not None:
             at_hand = (cache / entry.made).is_file()
-            how = "was made" if at_hand else f"make it: svgpbench data make {entry.base_name}"
-            yield name, at_hand, how
+            how = f"make it: {entry.upstream.removeprefix('made: ')}"
+            yield name, at_hand, "was made" if at_hand else how
         elif getattr(entry, "generated", None) is not None:
             yield name, True, "is drawn from its seed when it is loaded"
 

@@ -8,11 +8,14 @@ from typing import TypeAlias
 from svgpbench.output.number_formats import in_bytes
 from svgpbench_datasets import DatasetEntry
 from svgpbench_datasets.audit.report import Audit
+from svgpbench_datasets.errors import join_names
 from svgpbench_datasets.files import File, UnseenFile
-from svgpbench_datasets.reading.layout import Layout
+from svgpbench_datasets.reading.table import Layout
 
 Lines: TypeAlias = Iterable[tuple[str, str]]
 
+FEW = 6
+"""Number of names that a line shows."""
 _SEPARATED = {
     "csv": "commas",
     "semicolon": "semicolons",
@@ -31,7 +34,7 @@ def declared_card(entry: DatasetEntry) -> Lines:
     """Yield the lines that the registry declares; no file of the data set is read."""
     yield from _what(entry)
     yield "rows", str(entry.rows)
-    yield "features", f"{len(entry.features)}: {_few(entry.features)}"
+    yield "features", f"{len(entry.features)}: {join_names(entry.features, FEW)}"
     yield "fixed splits", _splits(entry)
     for file in entry.all_files:
         yield "file", f"{file.path}, {_size(file)}"
@@ -52,7 +55,7 @@ def card(audit: Audit) -> Lines:
     yield "rows", f"{facts.rows}, {facts.distinct_inputs} with distinct inputs"
     yield "repeated rows", f"{facts.repeated_rows} (inputs and target of an earlier row)"
     yield "features", str(facts.features)
-    yield "constant columns", _few(facts.constant_columns) or "none"
+    yield "constant columns", join_names(facts.constant_columns, FEW) or "none"
     yield "missing values", _missing(audit)
     low, high = facts.target_range
     if facts.classes:
@@ -92,7 +95,7 @@ def _what(entry: DatasetEntry) -> Lines:
     yield "task", f"{entry.task}, target {entry.target}"
     if others := [output for output in entry.outputs if output != entry.target]:
         table = entry.name.partition("@")[0]
-        yield "other targets", f"{_few(others)}: {table}@{others[0]}, ..."
+        yield "other targets", f"{join_names(others, FEW)}: {table}@{others[0]}, ..."
 
 
 def _origin(entry: DatasetEntry) -> Lines:
@@ -121,9 +124,3 @@ def _missing(audit: Audit) -> str:
     columns = [f"{name}: {count}" for name, count in facts.missing_cells.items()]
     treatment = _MISSING[audit.entry.missing]
     return f"in {facts.missing_rows} rows of the files ({', '.join(columns)}); {treatment}"
-
-
-def _few(names: Iterable[str]) -> str:
-    """Return the first six names and the number of the others."""
-    names = tuple(names)
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

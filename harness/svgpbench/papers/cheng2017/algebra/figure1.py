@@ -15,8 +15,8 @@ import pandas as pd
 
 from svgpbench.papers.algebra.random_problems import SEEDS, Floats
 from svgpbench.papers.cheng2017.algebra.variances import DecoupledModel, Sinc, learned
-from svgpbench_datasets.generated.generators import DEVIATION, HALF_WIDTH
-from svgpbench_datasets.generated.generators import sinc as noisy_sinc
+from svgpbench_datasets.generators import DEVIATION, HALF_WIDTH
+from svgpbench_datasets.generators import sinc as noisy_sinc
 
 N, SMALL, LARGE = 500, 10, 100
 SIZES = {

@@ -35,7 +35,7 @@ from svgpbench.papers.kobe2021.algebra.cases import Rows
 from svgpbench.training.blocks import Batch
 from svgpbench.training.em import Trainer
 from svgpbench.tree import tree_map
-from svgpbench_datasets.generated.generators import sum_of_sinusoids
+from svgpbench_datasets.generators import sum_of_sinusoids
 
 FULL, DIAGONAL, FREE = "all Gaussians", "O(M)", "all Gaussians, Z learned"
 METHODS = {

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from svgpbench_datasets.dataset import Floats
-from svgpbench_datasets.generated.roads import roads
+from svgpbench_datasets.roads import roads
 
 NOISE_VARIANCE = 0.01
 HALF_WIDTH, DEVIATION = 5.0, 0.1

@@ -1,1 +1,0 @@
-"""Generated data sets: drawn from a seed, or simulated once and stored in the cache."""
