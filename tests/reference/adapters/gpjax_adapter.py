@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import equinox as eqx
@@ -28,11 +30,12 @@ KERNELS = {
 }
 
 
+# JAX compiles again for what is static and not equal: hence the equality here and the cache below
+@dataclass(frozen=True)
 class JitteredGram(DenseKernelComputation):
     """Gram matrices with the jitter on K(Z, Z) alone. GPJax's own also goes on the data's variances."""
 
-    def __init__(self, jitter: float) -> None:
-        self.jitter = jitter
+    jitter: float
 
     def _gram(self, kernel: Any, x: Any) -> Any:
         return super()._gram(kernel, x) + self.jitter * jnp.eye(len(x))
@@ -44,6 +47,9 @@ class Probit(gpx.likelihoods.Bernoulli):
     def link_function(self, f: Any) -> Any:
         """Return p(y | f)."""
         return npd.Bernoulli(probs=jax.scipy.special.ndtr(f))
+
+
+integrator = cache(GHQuadratureIntegrator)
 
 
 def _values(problem: Problem) -> dict[str, Any]:
@@ -58,13 +64,12 @@ def _likelihood(problem: Problem, values: dict[str, Any]) -> Any:
     if problem.likelihood == "gaussian":
         deviation = NonNegativeReal(jnp.sqrt(values["noise_variance"]))
         return gpx.likelihoods.Gaussian(deviation)
-    integrator = GHQuadratureIntegrator(problem.info["gauss_hermite_nodes"])
+    quadrature = integrator(problem.info["gauss_hermite_nodes"])
     if problem.likelihood == "student-t":
         df = problem.likelihood_parameters["degrees_of_freedom"]
-        return gpx.likelihoods.StudentT(df, PositiveReal(values["scale"]), integrator)
-    return {"bernoulli-probit": Probit, "poisson": gpx.likelihoods.Poisson}[problem.likelihood](
-        integrator
-    )
+        return gpx.likelihoods.StudentT(df, PositiveReal(values["scale"]), quadrature)
+    kinds = {"bernoulli-probit": Probit, "poisson": gpx.likelihoods.Poisson}
+    return kinds[problem.likelihood](quadrature)
 
 
 def _family(problem: Problem, values: dict[str, Any]) -> Any:
@@ -90,7 +95,27 @@ def _batch(problem: Problem) -> Any:
     )
 
 
-elbo = eqx.filter_jit(gpx.objectives.elbo)
+@eqx.filter_jit
+def _parts(family: Any, batch: Any) -> dict[str, Any]:
+    """Return the bound and its parts."""
+    return {
+        "bound": gpx.objectives.elbo(family, batch),
+        "kl": family.prior_kl(),
+        "expected_log_likelihood": gpx.objectives.variational_expectation(family, batch),
+    }
+
+
+@eqx.filter_jit
+def _predicted(family: Any, X: Any, y: Any) -> dict[str, Any]:
+    """Return the marginals of q(f), and the log density of y for the likelihoods that have it."""
+    f, likelihood = family.condition(None)(X, covariance="diagonal"), family.model.likelihood
+    found = {"mean": f.mean, "variance": f.variance}
+    if isinstance(likelihood, gpx.likelihoods.Gaussian):
+        predicted = likelihood(f)  # of all rows together
+        found["log_density"] = npd.Normal(predicted.mean, jnp.sqrt(predicted.variance)).log_prob(y)
+    elif isinstance(likelihood, Probit):
+        found["log_density"] = likelihood(f).log_prob(y)
+    return found  # other likelihoods are predicted at the mean of f
 
 
 @eqx.filter_jit
@@ -111,26 +136,13 @@ def build(problem: Problem) -> tuple[Any, Problem]:
 def bound(built: tuple[Any, Problem]) -> dict[str, Any]:
     """Return the bound and its parts."""
     family, problem = built
-    batch = _batch(problem)
-    V = gpx.objectives.variational_expectation(family, batch)
-    return {
-        "bound": elbo(family, batch),
-        "kl": family.prior_kl(),
-        "expected_log_likelihood": V,
-    }
+    return dict(_parts(family, _batch(problem)))
 
 
 def predict(built: tuple[Any, Problem], X: Any) -> dict[str, Any]:
     """Return the marginals of q(f), and the log density of the problem's test targets."""
     family, problem = built
-    f = family.condition(None)(jnp.asarray(X), covariance="diagonal")
-    found = {"mean": f.mean, "variance": f.variance}
-    if problem.likelihood in ("gaussian", "bernoulli-probit"):  # others have it at the mean of f
-        predicted = family.model.likelihood(f)
-        if problem.likelihood == "gaussian":  # of each row instead of all rows
-            predicted = npd.Normal(predicted.mean, jnp.sqrt(predicted.variance))
-        found["log_density"] = predicted.log_prob(jnp.asarray(problem.y_test))
-    return found
+    return dict(_predicted(family, jnp.asarray(X), jnp.asarray(problem.y_test)))
 
 
 def step(built: tuple[Any, Problem], gamma: float) -> tuple[Any, Problem]:
