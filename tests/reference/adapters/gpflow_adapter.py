@@ -62,12 +62,15 @@ def _likelihood(problem: Problem) -> Any:
 
 
 class Built(NamedTuple):
-    """A model, its problem, and its compiled functions."""
+    """A model, its problem, and the batch."""
 
     problem: Problem
     model: Any
-    loss: Any
-    parts: Any
+    batch: tuple[Any, Any]
+
+    def loss(self) -> Any:
+        """Return the negative bound. It is not compiled: that takes longer than these steps."""
+        return self.model.training_loss(self.batch)
 
 
 def build(problem: Problem) -> Built:
@@ -83,19 +86,20 @@ def build(problem: Problem) -> Built:
         whiten=problem.whitened,
         num_data=problem.n,
     )
-    X, y = batch = tf.constant(problem.X_batch), tf.constant(problem.y_batch[:, None])
-
-    @tf.function  # type: ignore[untyped-decorator, unused-ignore]
-    def parts() -> dict[str, Any]:
-        V = model.likelihood.variational_expectations(X, *model.predict_f(X), y)
-        return {"bound": model.elbo(batch), "kl": model.prior_kl(), "expected_log_likelihood": V}
-
-    return Built(problem, model, model.training_loss_closure(batch), parts)
+    batch = tf.constant(problem.X_batch), tf.constant(problem.y_batch[:, None])
+    return Built(problem, model, batch)
 
 
 def bound(built: Built) -> dict[str, Any]:
     """Return the bound and its parts."""
-    return {name: value.numpy() for name, value in built.parts().items()}
+    model, (X, y) = built.model, built.batch
+    V = model.likelihood.variational_expectations(X, *model.predict_f(X), y)
+    parts = {
+        "bound": model.elbo(built.batch),
+        "kl": model.prior_kl(),
+        "expected_log_likelihood": V,
+    }
+    return {name: value.numpy() for name, value in parts.items()}
 
 
 def predict(built: Built, X: Any) -> dict[str, Any]:
