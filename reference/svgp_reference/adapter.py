@@ -18,6 +18,7 @@ library in reports.
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -63,6 +64,7 @@ def load_adapter(path: str | Path) -> Adapter:
     if spec is None or spec.loader is None:
         raise AdapterError(f"--adapter {path}: not a Python file; its name must end in .py")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # a dataclass looks its module up
     try:
         spec.loader.exec_module(module)
     except Exception as error:

@@ -350,6 +350,19 @@ def test_a_bad_adapter_is_one_line(tmp_path: Path, text: str | None, message: st
     assert "\n" not in str(error.value)
 
 
+def test_an_adapter_may_define_a_dataclass(tmp_path: Path) -> None:
+    path = tmp_path / "adapter.py"
+    path.write_text(
+        "from __future__ import annotations\n"
+        "from dataclasses import dataclass\n\n"
+        "@dataclass\nclass Model:\n    problem: object\n\n"
+        "def build(problem): return Model(problem)",
+        encoding="utf-8",
+    )
+    problem = svgp_reference.load("student-t")
+    assert load_adapter(path).build(problem).problem is problem
+
+
 def test_known_failures_name_tests_and_reasons(tmp_path: Path) -> None:
     path, tests = tmp_path / "known.txt", ["a.bound", "a.kl"]
     path.write_text("# a comment\n\na.bound  # https://example.org/1\na.kl\n", encoding="utf-8")
