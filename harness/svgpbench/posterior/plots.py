@@ -82,8 +82,8 @@ def plot(
             except UserError as error:  # the means stand without a band
                 axes.set_title(f"no band: {error}", color="#B00020", fontsize=7.5, wrap=True)
             else:
-                band = (ends[f"{level:g}"] for level in CENTRAL)
-                axes.fill_between(inputs[order], *band, color="#0072B2", alpha=0.2, linewidth=0)
+                low, high = (ends[f"{level:g}"] for level in CENTRAL)
+                axes.fill_between(inputs[order], low, high, color="#0072B2", alpha=0.2, linewidth=0)
         else:
             for label in labels:
                 axes.plot(inputs[order], predicted[f"p({label})"], label=plain(label))
