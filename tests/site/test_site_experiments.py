@@ -58,6 +58,19 @@ def test_experiments_without_ranks_or_traces_say_so(made: Made) -> None:
     assert alone.leaders == ()
 
 
+def test_no_picture_has_more_curves_than_can_be_told_apart(made: Made) -> None:
+    looks = {"iteration": [1, 2], "elbo": [-2.0, -1.0]}
+    many = [record(cell(method=f"M{k}"), -1.0, trace=looks) for k in range(17)]
+    facts, fewer = experiment_facts(
+        [Field(collected(*many)), Field(collected(*many[1:]))],
+        made.folder,
+        Downloads(made.folder),
+    )
+    said = "The curves of 17 methods are not drawn: the tables have them all."
+    assert (facts.picture, facts.caption) == ("", said)
+    assert (made.folder / fewer.picture).is_file()
+
+
 def test_a_standing_names_who_is_better_and_where(field: Field) -> None:
     (mine,) = [one for one in field.summaries("t-SVGP") if one.score == "NLPD"]
     assert (mine.data_sets, mine.methods) == (6, len(field.methods))

@@ -20,6 +20,8 @@ from svgpbench.stats.ranks import FEWEST
 PICTURES = "experiments"
 MOST_PANELS = 12
 """The most data sets in a picture of training; the tables have them all."""
+MOST_CURVES = 16
+"""The most methods whose curves can be told apart, and whose names fit below a picture."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ def _leaders(field: Field) -> Iterator[str]:
 
 def _curves(field: Field, site: Path) -> tuple[str, str]:
     """Draw the bound and the density during training; return the picture's path and its caption."""
+    if (count := len(field.methods)) > MOST_CURVES:
+        return "", f"The curves of {count} methods are not drawn: the tables have them all."
     shown = field.data[:MOST_PANELS]
     records = tuple(r for r in field.records if r.config.data.title in shown)
     traced = [name for name in ("elbo", "nlpd") if any(r.trace.get(name) for r in records)]
