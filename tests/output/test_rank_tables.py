@@ -75,8 +75,8 @@ def test_few_data_sets_have_neither_ranks_nor_a_word_on_them() -> None:
     assert "rank" not in few.to_markdown() + few.to_latex()
 
 
-def test_with_the_best_first_every_data_set_and_the_ranks_are_sorted_by_the_first_metric() -> None:
-    kind = Finals.model_validate({"metrics": ("nlpd", "rmse"), "order": "best first"})
+def test_a_metric_sorts_the_methods_of_every_data_set_and_the_ranks() -> None:
+    kind = Finals.model_validate({"metrics": ("rmse", "nlpd"), "sorted_by": "nlpd"})
     records = [each for at in range(5) for each in reversed(on_set(at))]
     results, ranks = kind.build(collected(*records)).tables
     assert [(row[0], row[1]) for row in results.texts] == [
@@ -89,3 +89,9 @@ def test_with_the_best_first_every_data_set_and_the_ranks_are_sorted_by_the_firs
     failed = record(cell("set 1", "C"), -1.0, status="not_pd", nlpd=0.0, rmse=0.0)
     (results,) = kind.build(collected(*on_set(1), failed, good)).tables
     assert [row[1] for row in results.texts] == ["B", "A", "C"]
+
+
+def test_a_metric_that_no_record_has_sorts_nothing_and_says_so() -> None:
+    built = Finals(sorted_by="error_rate").build(collected(*on_set(0)))
+    assert [row[1] for row in built.tables[0].texts] == ["A", "B"]
+    assert "not sorted: no record has error rate" in built.notes

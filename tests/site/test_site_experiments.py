@@ -33,7 +33,7 @@ def test_a_page_says_who_leads_each_score_with_the_interval_of_the_rank(
 
 def test_the_best_of_a_data_set_is_its_first_row(made: Made, field: Field) -> None:
     frame = Finals().build(field.collected).frame
-    table, *_ = Finals(order="best first").build(field.collected).tables
+    table, *_ = Finals(sorted_by="nlpd").build(field.collected).tables
     shown = [dict(zip(table.header, row, strict=True)) for row in table.texts]
     for data in field.data:
         rows = frame[(frame["data"] == data) & (frame["backend"] == field.backend)]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from svgpbench.metrics import METRICS, USUAL, Metric, loss
 from svgpbench.output.built_table import BuiltTable
-from svgpbench.output.figure_and_table_types import TableKind
+from svgpbench.output.figure_and_table_types import MetricName, TableKind
 from svgpbench.output.number_formats import difference, plus_minus
 from svgpbench.output.plot_data import listed
 from svgpbench.output.table import Column, Table, columns, number
@@ -40,12 +40,12 @@ class Finals(TableKind):
     """Final metrics by data set, method and backend: mean ± standard error over splits and seeds.
 
     Without `metrics`, the usual ones of each task are shown. `outputs = "averaged"` gives one row for all
-    outputs of a table. `order = "best first"` sorts the methods of each data set, and the average ranks, by
-    the first metric; methods with a failed cell come last.
+    outputs of a table. `sorted_by` names a metric that sorts the methods of each data set and the average
+    ranks, the best first; methods with a failed cell come last.
     """
 
     outputs: Literal["each", "averaged"] = "each"
-    order: Literal["declared", "best first"] = "declared"
+    sorted_by: MetricName | None = None
 
     def build(self, collected: Collected, backends: tuple[str, ...] = ()) -> BuiltTable:
         """Return the aggregated records. A failed cell is counted under its status and is in no mean."""
@@ -62,8 +62,10 @@ class Finals(TableKind):
         shown = backends or (reference,)
         names = [n for n in METRICS if n in recorded or n in {metric.name for metric in metrics}]
         rows = pd.DataFrame(list(_rows(frame, names)))
-        if self.order == "best first":
-            rows = _best_first(rows, metrics)
+        if self.sorted_by and f"{self.sorted_by}_mean" not in rows:
+            notes.append(f"not sorted: no record has {METRICS[self.sorted_by].title}")
+        elif self.sorted_by:
+            rows = _best_first(rows, METRICS[self.sorted_by])
         # what records lack has a note already, and is not a score that came out infinite
         complete = [metric for metric in metrics if metric.name not in unrecorded]
         notes += [*_failures(frame, shown), *_not_finite(frame, complete)]
@@ -83,8 +85,8 @@ class Finals(TableKind):
             header = [f"{METRICS[key].title}, {x.data_sets} sets" for key, x in ranks.items()]
             texts = [{rank.method: rank.text for rank in x.by_method} for x in ranks.values()]
             ranked = next(iter(ranks.values())).by_method
-            if self.order == "best first":
-                ranked = tuple(sorted(ranked, key=lambda rank: rank.mean))
+            if self.sorted_by in ranks:
+                ranked = tuple(sorted(ranks[self.sorted_by].by_method, key=lambda rank: rank.mean))
             table_rows = [[rank.method, *(text[rank.method] for text in texts)] for rank in ranked]
             about = tuple(_about_ranks(ranks))
             tables.append(Table(columns(["average rank"], header), table_rows, name, about))
@@ -159,15 +161,11 @@ def _rows(frame: pd.DataFrame, metrics: Sequence[str]) -> Iterator[dict[str, Any
             yield row | differences | {"failed": failed}
 
 
-def _best_first(rows: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
-    """Return the rows of each data set sorted by the first of the metrics that fits its task."""
-    losses = pd.Series(math.inf, index=rows.index)
-    for task in rows["task"].unique():
-        if first := next((metric for metric in metrics if metric.fits(str(task))), None):
-            means = rows[f"{first.name}_mean"].map(partial(loss, better=first.better))
-            # as in ranks: a mean over the cells that did not fail is no better than no mean
-            complete = (rows["task"] == task) & (rows["ok"] == rows["cells"])
-            losses[complete] = means[complete]
+def _best_first(rows: pd.DataFrame, metric: Metric) -> pd.DataFrame:
+    """Return the rows of each data set sorted by a metric; rows of tasks without it keep their order."""
+    means = rows[f"{metric.name}_mean"].map(partial(loss, better=metric.better))
+    # as in ranks: a mean over the cells that did not fail is no better than no mean
+    losses = means.where(rows["ok"] == rows["cells"], math.inf)
     data = rows["data"].map({name: place for place, name in enumerate(rows["data"].unique())})
     places = pd.DataFrame({"data": data, "loss": losses})
     return rows.loc[places.sort_values(["data", "loss"], kind="stable").index]

@@ -48,12 +48,15 @@ def experiment_facts(
     """Yield the facts of every experiment, and draw its picture into `site`."""
     (site / PICTURES).mkdir(parents=True, exist_ok=True)
     for field in fields:
-        finals = Finals(order="best first").build(field.collected)
+        # NLPD says most of a prediction; the first score stands for it where there is none
+        scores = [score.name for score in field.scores]
+        score = "nlpd" if "nlpd" in scores else next(iter(scores), None)
+        finals = Finals(sorted_by=score).build(field.collected)
         tables, notes = [*finals.tables], [*finals.footnotes]
         # without outcomes there are too many differences, of which the front would be made too
-        if field.outcomes:
+        if field.outcomes and score:
             try:
-                front = ParetoTable(metrics=(field.scores[0].name,)).build(field.collected)
+                front = ParetoTable(metrics=(score,)).build(field.collected)
             except UserError as error:
                 notes.append(str(error))
             else:
