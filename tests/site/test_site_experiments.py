@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import replace
+from pathlib import Path
 
 from hand_records import cell, collected, record
 from small_site import Made
@@ -33,8 +34,9 @@ def test_a_page_says_who_leads_each_score_with_the_interval_of_the_rank(
 
 def test_the_best_of_a_data_set_is_its_first_row(made: Made, field: Field) -> None:
     frame = Finals().build(field.collected).frame
-    table, *_ = Finals(sorted_by="nlpd").build(field.collected).tables
-    shown = [dict(zip(table.header, row, strict=True)) for row in table.texts]
+    *results, _ = Finals(sorted_by="nlpd").build(field.collected).tables  # the last is of ranks
+    assert len(results) == 2  # regression and classification
+    shown = [dict(zip(x.header, row, strict=True)) for x in results for row in x.texts]
     for data in field.data:
         rows = frame[(frame["data"] == data) & (frame["backend"] == field.backend)]
         rows = rows[rows["ok"] == rows["cells"]]
@@ -45,30 +47,26 @@ def test_the_best_of_a_data_set_is_its_first_row(made: Made, field: Field) -> No
     )
 
 
-def test_experiments_without_ranks_or_traces_say_so(made: Made) -> None:
+def test_experiments_without_ranks_or_traces_say_so(tmp_path: Path) -> None:
     bare = Field(collected(record(cell(method="A"), -1.0), record(cell(method="B"), -2.0)))
-    (facts,) = experiment_facts([bare], made.folder, Downloads(made.folder))
+    (facts,) = experiment_facts([bare], tmp_path, Downloads(tmp_path))
     assert facts.leaders == (
         "No average rank: it takes 5 data sets. The table has the best method of each first.",
     )
     assert (facts.picture, facts.caption) == ("", "No record has a trace of the bound or of NLPD.")
-    (alone,) = experiment_facts(
-        [Field(collected(record(cell(), -1.0)))], made.folder, Downloads(made.folder)
-    )
-    assert alone.leaders == ()
+    alone = Field(collected(record(cell(), -1.0)))
+    (facts,) = experiment_facts([alone], tmp_path, Downloads(tmp_path))
+    assert facts.leaders == ()
 
 
-def test_no_picture_has_more_curves_than_can_be_told_apart(made: Made) -> None:
+def test_no_picture_has_more_curves_than_can_be_told_apart(tmp_path: Path) -> None:
     looks = {"iteration": [1, 2], "elbo": [-2.0, -1.0]}
     many = [record(cell(method=f"M{k}"), -1.0, trace=looks) for k in range(17)]
-    facts, fewer = experiment_facts(
-        [Field(collected(*many)), Field(collected(*many[1:]))],
-        made.folder,
-        Downloads(made.folder),
-    )
+    fields = [Field(collected(*many)), Field(collected(*many[1:]))]
+    facts, fewer = experiment_facts(fields, tmp_path, Downloads(tmp_path))
     said = "The curves of 17 methods are not drawn: the tables have them all."
     assert (facts.picture, facts.caption) == ("", said)
-    assert (made.folder / fewer.picture).is_file()
+    assert (tmp_path / fewer.picture).is_file()
 
 
 def test_a_standing_names_who_is_better_and_where(field: Field) -> None:
