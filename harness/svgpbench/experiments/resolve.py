@@ -295,8 +295,14 @@ def _parsed(
 
 def _splits(plan: SplitPlan, run_folds: tuple[int, ...] | None) -> Iterator[SplitConfig]:
     all_folds = (0,) if plan.kind == "fixed" else tuple(range(plan.folds))
+    named_folds = run_folds or plan.run_folds
+    if plan.kind == "column" and not named_folds:  # the data alone know how many there are
+        raise UserError(
+            "[split] kind = 'column' needs run_folds: every value of the column is a fold, number 0 the "
+            "first in sorted order"
+        )
     common = plan.model_dump(exclude={"run_folds"})
-    for fold in run_folds or plan.run_folds or all_folds:
+    for fold in named_folds or all_folds:
         if plan.kind in ("k-fold", "groups", "blocks", "column"):
             yield SplitConfig.model_validate({**common, "fold": fold})
         elif plan.kind == "fixed":

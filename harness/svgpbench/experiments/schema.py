@@ -209,13 +209,6 @@ class Experiment(Strict):
     @model_validator(mode="after")
     def _presets_name_what_exists(self) -> Experiment:
         _check_folds("[split]", self.split.run_folds, self.split)
-        # a preset may name the folds itself
-        for chosen in [preset.run_folds for preset in self.presets.values()] or [None]:
-            if self.split.kind == "column" and not (chosen or self.split.run_folds):
-                raise ValueError(
-                    "[split] kind = 'column' needs run_folds: every value of the column is a fold, "
-                    "number 0 the first in sorted order"
-                )
         entries = (data for problem in self.problems for data in problem.data)
         factors = {factor for data in entries for factor, _ in data.factors}
         for name, preset in self.presets.items():

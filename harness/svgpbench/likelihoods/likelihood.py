@@ -221,13 +221,16 @@ class Likelihood(ABC):
         p: Tree,
         mu: PerLatent,
         v: PerLatent,
-        of: Callable[[spread.LogDensity, spread.Floats], spread.Floats],
+        statistic: Callable[[spread.LogDensity, spread.Floats], spread.Floats],
     ) -> Float[Array, "*Q b"]:
-        """Return what `of` gives for the predictive densities of numbers, `ROWS_AT_ONCE` rows at a time."""
+        """Return a statistic of the predictive densities of numbers, `ROWS_AT_ONCE` rows at a time.
+
+        `statistic` takes the log density of the rows and the means of y.
+        """
         parts = []
         for first in range(0, int(mu.shape[-1]), ROWS_AT_ONCE):
             rows = slice(first, first + ROWS_AT_ONCE)
-            parts.append(of(*self._density_of_numbers(ops, p, mu[..., rows], v[..., rows])))
+            parts.append(statistic(*self._density_of_numbers(ops, p, mu[..., rows], v[..., rows])))
         return ops.asarray(np.concatenate(parts, axis=-1))
 
     def _density_of_numbers(
