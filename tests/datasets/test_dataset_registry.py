@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 
@@ -107,6 +108,9 @@ def test_describe_tells_what_a_user_should_know() -> None:
         assert described.upstream.startswith(places)
         assert described.upstream.startswith("generated: ") == (described.generated is not None)
         assert described.upstream.startswith("made: ") == (described.made is not None)
+        if described.generated is not None:
+            module, _, function = described.upstream.removeprefix("generated: ").rpartition(".")
+            assert callable(getattr(import_module(module), function))
         assert described.licence
         assert described.citation
 

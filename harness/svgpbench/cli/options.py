@@ -37,6 +37,26 @@ class Device(StrEnum):
     cuda = "cuda"
 
 
+Repeats: TypeAlias = Annotated[
+    int, typer.Option("--repeats", min=1, help="Number of clean rounds per cell.")
+]
+Threads: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--threads", min=1, help="Number of threads per process; 2 by default if there are 2 cores."
+    ),
+]
+MaxOtherCores: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        "--max-other-cores", min=0, help="Cores of CPU that other processes may use during a round."
+    ),
+]
+RecordFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="File for a JSON record.")
+]
+
+
 def path_named(text: str | Path) -> Path:
     """Return the path that an option names. An empty text would be the current folder."""
     if not str(text):
@@ -145,26 +165,6 @@ def _has_records(folder: Path) -> bool:
 
     others = (folder / name for name in ("learning", "survival"))
     return any(other.is_dir() for other in others) or bool(experiments(folder))
-
-
-Repeats: TypeAlias = Annotated[
-    int, typer.Option("--repeats", min=1, help="Number of clean rounds per cell.")
-]
-Threads: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        "--threads", min=1, help="Number of threads per process; 2 by default if there are 2 cores."
-    ),
-]
-MaxOtherCores: TypeAlias = Annotated[
-    float,
-    typer.Option(
-        "--max-other-cores", min=0, help="Cores of CPU that other processes may use during a round."
-    ),
-]
-RecordFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE", help="File for a JSON record.")
-]
 
 
 def default_threads() -> int:

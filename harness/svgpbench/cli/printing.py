@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 WIDTH = 120
 """Characters of a line that does not go to a terminal."""
 
+FAILED = 1
+"""A cell or a check failed."""
+
+USER_MISTAKE = 2
+"""The command line, a file of the user or the data is wrong."""
+
+INTERRUPTED = 130
+"""The user pressed Ctrl-C."""
+
 
 def show(*parts: Table | BuiltTable | str, notes: Iterable[str | Styled] = ()) -> None:
     """Print tables and texts, a blank line between them, and notes below, dim unless styled.
@@ -97,13 +106,3 @@ def counting(doing: str) -> Iterator[Callable[[str], None]]:
             status.update(f"{doing}: {len(done)} done, {name} the last")
 
         yield count
-
-
-FAILED = 1
-"""A cell or a check failed."""
-
-USER_MISTAKE = 2
-"""The command line, a file of the user or the data is wrong."""
-
-INTERRUPTED = 130
-"""The user pressed Ctrl-C."""
