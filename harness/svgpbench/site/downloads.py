@@ -58,7 +58,7 @@ class Downloads:
                 continue  # not a folder of records
             path = self._path(f"tidy/{name}.csv")
             tidy.write_table(path, tidy.cells_table(stored))
-            self._register(path, f"{name}: a row a cell, {len(stored)} cells")
+            self._register(path, f"{name}: one row per cell, {len(stored)} cells")
         for folder in RECORDS_OF_TIMES:
             # `speed` writes .json, `learn` and `survive` .jsonl
             for path in sorted((results / folder).glob("*.json*")):

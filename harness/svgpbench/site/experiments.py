@@ -48,12 +48,12 @@ def experiment_facts(
     """Yield the facts of every experiment, and draw its picture into `site`."""
     (site / PICTURES).mkdir(parents=True, exist_ok=True)
     for field in fields:
-        # NLPD says most of a prediction; the first score stands for it where there is none
+        # by NLPD, or by the first score where no record has it
         scores = [score.name for score in field.scores]
         score = "nlpd" if "nlpd" in scores else next(iter(scores), None)
         finals = Finals(sorted_by=score).build(field.collected)
         tables, notes = [*finals.tables], [*finals.footnotes]
-        # without outcomes there are too many differences, of which the front would be made too
+        # an experiment with too many differences to judge has no outcomes, and no front
         if field.outcomes and score:
             try:
                 front = ParetoTable(metrics=(score,)).build(field.collected)

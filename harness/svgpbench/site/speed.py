@@ -120,8 +120,8 @@ def _training_to_quality(folder: Path, site: Path, problem: str) -> Section | No
     race, picture = plan.problems[problem], f"{PICTURES}/learning-{slug(problem)}.png"
     draw_learning(plan, {problem: entries}, site / picture)
     caption = (
-        f"Training to quality on {problem}: test NLPD against seconds of training, a curve a seed, a line a "
-        "target, a cross where a run died; rates searched alike."
+        f"Training to quality on {problem}: test NLPD against seconds of training. One curve per seed, one "
+        "line per target, a cross where a run died; every contestant searched its rates in the same way."
     )
     shown = tuple(table(problem, race, entries) for table in (target_table, end_table))
     lines = tuple(notes(problem, entries))
