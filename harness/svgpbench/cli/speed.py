@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from svgpbench.atomic import refuse_absent_folder
-from svgpbench.benchmarks.timing.cases import STEPS
+from svgpbench.benchmarks.timing.cases import STEPS, USUAL_STEPS
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES, run_speed
 from svgpbench.benchmarks.timing.floor_run import add_floor
 from svgpbench.benchmarks.timing.peers import locate_peers
@@ -125,7 +125,7 @@ def speed_command(
     report = run_speed(
         problem or TIMED,
         backend or [b for b in frameworks() if framework_missing(b) is None],
-        step or tuple(STEPS),
+        step or USUAL_STEPS,
         locate_peers(
             [*(plugins(PEERS) if peers else ()), *(peer or ())] or None, peer_python, tell
         ),

@@ -35,7 +35,13 @@ from gpjax.variational_families import (
 )
 
 from svgpbench.errors import UserError
-from svgpbench.libraries.steps import ADAM_EPSILON, HELD_STEPS, SMALLEST_POSITIVE, timed_batches
+from svgpbench.libraries.steps import (
+    ADAM_EPSILON,
+    HELD_STEPS,
+    SMALLEST_POSITIVE,
+    rows_cached,
+    timed_batches,
+)
 from svgpbench.libraries.whitened import (
     ExportedPosterior,
     TableScaling,
@@ -199,6 +205,8 @@ class GPJaxStep(EMSteps):
 
     def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
         super().__init__(p, method)
+        if rows_cached(name):
+            raise NotImplementedError("GPJax keeps no factors between predictions")
         self.name = name
         self.batches = timed_batches(p, lambda X, y: dataset(X, y, p["n"]))
         self.new = jnp.asarray(p["X_new"]), jnp.asarray(p["y_new"])

@@ -27,7 +27,14 @@ from gpytorch.variational import (
 )
 
 from svgpbench.errors import UserError
-from svgpbench.libraries.steps import ADAM_EPSILON, HELD_STEPS, SMALLEST_POSITIVE, timed_batches
+from svgpbench.libraries.steps import (
+    ADAM_EPSILON,
+    HELD_STEPS,
+    SMALLEST_POSITIVE,
+    rows_cached,
+    rows_to_predict,
+    timed_batches,
+)
 from svgpbench.libraries.whitened import (
     ExportedPosterior,
     TableScaling,
@@ -179,16 +186,19 @@ class WhitenedSVGP(ZeroMeanGP):
         self.q_parameters = list(self.variational_parameters())
         self.theta = list(self.hyperparameters())
 
-    def marginals(self, X: torch.Tensor) -> Any:
-        """Return q(f) at new rows, computed from θ."""
+    def marginals(self, X: torch.Tensor, *, cached: bool = False) -> Any:
+        """Return q(f) at new rows, computed from θ or, if `cached`, from the factor of an earlier call."""
         self.eval()
-        self.variational_strategy._clear_cache()  # K(Z, Z) and its factor from an earlier call
+        if not cached:
+            self.variational_strategy._clear_cache()  # K(Z, Z) and its factor from an earlier call
         return self(X)
 
-    def densities(self, X: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return log predictive densities and mean predictions of new rows, computed from θ."""
+    def densities(
+        self, X: torch.Tensor, y: torch.Tensor, *, cached: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return log predictive densities and mean predictions of new rows, as `marginals` has them."""
         with torch.no_grad():
-            f = self.marginals(X)
+            f = self.marginals(X, cached=cached)
             predicted = self.likelihood(f)
             mean = (
                 predicted.mean if self.likelihood.has_analytic_marginal else predicted.probs.mean(0)
@@ -339,12 +349,16 @@ class GPyTorchStep:
 
     def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
         self.name, self.model = name, WhitenedSVGP(p, NaturalVariationalDistribution)
-        self.batches, self.new = timed_batches(p, rows), rows(p["X_new"], p["y_new"])
+        self.cached = rows_cached(name)
+        new = rows_to_predict(p["X_new"], p["y_new"], self.cached or len(p["y_new"]))
+        self.batches, self.new = timed_batches(p, rows), rows(*new)
         self.e_rate, self.m_rate = float(p["e_rate"]), float(p["m_rate"])
-        if name in ("m_step", "predict"):
+        if name == "m_step" or name.startswith("predict"):
             e_step(self.model, negative_bound(self.model), self.e_rate)(*self.batches[0])
             if method == "tril-ngd":
                 self.model = self.model.with_triangular_factor(p)
+        if self.cached:
+            self.model.densities(*self.new)  # leaves the factor of K(Z, Z) at this θ in the cache
         self.modes = {"eager": awaited(self.call())}
         if len(p["Z"]) * len(p["X"]) >= FUSED:
             self.modes["compiled"] = awaited(self.model.with_compiled_parts(self.call()))
@@ -353,8 +367,8 @@ class GPyTorchStep:
     def call(self) -> Call:
         """Return a call of the step on its batches."""
         model = self.model
-        if self.name == "predict":
-            return lambda: model.densities(*self.new)
+        if self.name.startswith("predict"):
+            return lambda: model.densities(*self.new, cached=bool(self.cached))
         loss = negative_bound(model)
         natural, adam = e_step(model, loss, self.e_rate), m_step(model, loss, self.m_rate)
         first = self.batches[0]
@@ -373,7 +387,7 @@ class GPyTorchStep:
 
     def figure(self, result: Any) -> float:
         """Return the mean log density, or the bound on the batch after the step."""
-        if self.name == "predict":
+        if self.name.startswith("predict"):
             return float(result[0].mean())
         batch = self.batches[-1 if self.name == "em_step" else 0]
         bound: float = -self.model.n * negative_bound(self.model)(*batch).item()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+import numpy as np
+
 Batch = TypeVar("Batch")
 
 # times of every library are divided by `HELD_STEPS` of `timing/cases.py`: keep them equal
@@ -26,3 +28,14 @@ def timed_batches(p: Mapping[str, Any], rows: Callable[[Any, Any], Batch]) -> li
     """
     later = zip(p["X_later"], p["y_later"], strict=True)
     return [rows(p["X"], p["y"]), *(rows(X, y) for X, y in later)]
+
+
+def rows_to_predict(X_new: Any, y_new: Any, count: int) -> tuple[Any, Any]:
+    """Return `count` rows to predict, X [count, D] and y [count]; too few are taken several times."""
+    return np.resize(X_new, (count, X_new.shape[1])), np.resize(y_new, count)
+
+
+def rows_cached(step: str) -> int:
+    """Return the number of rows of a step such as `predict_cached_100`; 0 for any other step."""
+    name, _, count = step.rpartition("_")
+    return int(count) if name == "predict_cached" else 0

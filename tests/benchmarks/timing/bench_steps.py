@@ -12,7 +12,7 @@ import pytest
 
 from svgpbench.benchmarks.asv_suite.axes import axes
 from svgpbench.benchmarks.asv_suite.equivalence import reference, why_not_timed
-from svgpbench.benchmarks.timing.cases import STEPS, build_case
+from svgpbench.benchmarks.timing.cases import STEPS, USUAL_STEPS, build_case
 from svgpbench.benchmarks.timing.problems import make_problem
 from svgpbench.errors import UserError
 from svgpbench.plugins import load_backend
@@ -24,7 +24,7 @@ AXES = axes()
 @pytest.mark.parametrize("device", AXES["device"])
 @pytest.mark.parametrize("dtype", AXES["dtype"])
 @pytest.mark.parametrize("problem", AXES["problem"])
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", USUAL_STEPS)
 @pytest.mark.parametrize("method", AXES["method"])
 @pytest.mark.parametrize("backend", AXES["backend"])
 def test_speed(

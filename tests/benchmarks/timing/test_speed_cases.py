@@ -11,6 +11,7 @@ from svgpbench.benchmarks.timing import run_speed
 from svgpbench.benchmarks.timing.cases import (
     HELD_STEPS,
     STEPS,
+    USUAL_STEPS,
     build_case,
     timed_method,
     usual_methods,
@@ -99,11 +100,11 @@ def test_what_is_timed_unasked_is_what_methods_say_of_themselves() -> None:
 def test_any_variant_of_any_method_can_be_timed(title: str) -> None:
     ops = load_backend("numpy")
     figures = []
-    for step in STEPS:
+    for step in USUAL_STEPS:
         case = build_case(ops, TINY, title, step)
         figures.append(case.figure(case.call()))
         assert np.isfinite(figures[-1]), step
-    assert len(set(figures)) == len(STEPS) or timed_method(title).build().collapsed
+    assert len(set(figures)) == len(USUAL_STEPS) or timed_method(title).build().collapsed
 
 
 def test_a_likelihood_that_a_method_refuses_is_said_before_anything_starts() -> None:
@@ -139,6 +140,24 @@ def test_m_step_and_predict_cases_are_those_of_training(ops: Ops, method: str) -
     loop.state = loop.m_phase(loop.state)
     expected = (loop.state.raw, loop.state.prior, loop.state.q, loop.state.adam)
     assert_same(ops, build_case(ops, TINY, method, "m_step").call(), expected)
+
+
+@pytest.mark.parametrize("rows", [1, 100])
+@pytest.mark.parametrize("method", USUAL)
+def test_predictions_from_kept_factors_are_those_of_training(
+    ops: Ops, method: str, rows: int
+) -> None:
+    loop = trainer(ops, TINY, method)
+    loop.state, _ = loop.e_phase(loop.state)
+    at = np.resize(np.arange(len(TINY.y_new)), rows)
+    new = tree_map(ops.asarray, Batch(TINY.X_new[at], TINY.y_new[at], np.arange(rows)))
+    predicted = loop.steps.predict(loop.state.raw, loop.state.prior, loop.state.q, new)
+    case = build_case(ops, TINY, method, f"predict_cached_{rows}")
+    assert STEPS[f"predict_cached_{rows}"] == rows  # the time is that of one
+    assert_same(ops, case.call(), predicted)
+    assert case.figure(case.call()) == pytest.approx(
+        float(np.mean(ops.to_numpy(predicted.log_density)))
+    )
 
 
 @pytest.mark.parametrize("method", USUAL)

@@ -12,7 +12,7 @@ import pytest
 from svgpbench.benchmarks.asv_suite import equivalence
 from svgpbench.benchmarks.asv_suite.axes import VARIABLE, axes, full
 from svgpbench.benchmarks.asv_suite.equivalence import TOLERANCES, reference, why_not_timed
-from svgpbench.benchmarks.timing.cases import STEPS, timed_method
+from svgpbench.benchmarks.timing.cases import USUAL_STEPS, timed_method
 from svgpbench.benchmarks.timing.memory import step_memory
 from svgpbench.benchmarks.timing.problems import SHAPES
 from svgpbench.errors import UserError
@@ -32,7 +32,7 @@ def test_every_method_of_the_full_axis_can_be_built_and_every_problem_exists() -
     for title in full()["method"]:
         timed_method(title).build()
     assert set(full()["problem"]) <= set(SHAPES)
-    assert set(full()["step"]) == set(STEPS)
+    assert set(full()["step"]) == set(USUAL_STEPS)
 
 
 def test_axes_are_small_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

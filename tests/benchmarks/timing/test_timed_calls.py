@@ -14,7 +14,7 @@ import pytest
 from fake_time import Clock, LazyOps, install
 
 from svgpbench.benchmarks.timing import worker
-from svgpbench.benchmarks.timing.cases import STEPS, build_case
+from svgpbench.benchmarks.timing.cases import CACHED_ROWS, STEPS, build_case
 from svgpbench.benchmarks.timing.problems import make_problem
 from svgpbench.benchmarks.timing.timing import WARM_CALLS, WARM_S, first_call, time_calls, warm_up
 from svgpbench.benchmarks.timing.worker import prepare
@@ -84,12 +84,14 @@ def test_a_timed_call_awaits_its_work(clock: Clock, step: str) -> None:
         "e_step_held": 5.0,
         "m_phase_batches": 7.0,
         "predict": 11.0,
+        "predict_cached": 17.0,
         "e_phase_batches": 13.0,
     }
     ops = LazyOps(clock, cost)
     case = build_case(ops, make_problem("tiny"), "t-svgp", step)
     ops.sync(())
-    parts = {"m_step": ["m_phase_batches"], "em_step": ["e_phase_batches", "m_phase_batches"]}
+    parts = {key: ["predict_cached"] for key in CACHED_ROWS}
+    parts |= {"m_step": ["m_phase_batches"], "em_step": ["e_phase_batches", "m_phase_batches"]}
     expected = sum(cost[part] for part in parts.get(step, [step]))
     assert time_calls(case.call, 2) == [expected] * 2
     assert ops.pending == 0.0

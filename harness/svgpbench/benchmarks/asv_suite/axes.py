@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from svgpbench.benchmarks.timing.cases import STEPS, usual_methods
+from svgpbench.benchmarks.timing.cases import USUAL_STEPS, usual_methods
 from svgpbench.benchmarks.timing.problems import SHAPES, TIMED
 from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.plugins import METHODS, frameworks, whole
@@ -46,7 +46,7 @@ def full() -> Axes:
         "backend": (*frameworks(), *modes, "numpy"),
         "method": tuple(dict.fromkeys((*usual_methods(), *variants))),
         "problem": TIMED,
-        "step": tuple(STEPS),
+        "step": USUAL_STEPS,
         "dtype": ("float64", "float32"),
         "device": ("cpu", "cuda"),
     }

@@ -4,6 +4,8 @@
   do.
 * `e_step_held` is an E-phase as the dual parameterization and the training loop run it. θ is fixed, so
   K(Z, Z), its factor and W are computed once.
+* `predict_cached_100` predicts 100 rows as a deployed model does: what does not depend on the rows, such as
+  the factor of K(Z, Z), was computed once. Its time is that of one row.
 * `em_step` is an EM iteration in the middle of training. It takes E-steps, each on a fresh minibatch, from
   the factor of K(Z, Z) that the previous M-step left. Then it takes an M-step on one more minibatch.
 """
@@ -20,14 +22,15 @@ import numpy as np
 from svgpbench.benchmarks.timing.problems import LATER, TimedProblem
 from svgpbench.config import LEARN
 from svgpbench.errors import UserError, unknown
-from svgpbench.kernels import Model, Theta
+from svgpbench.kernels import Model, Theta, constrain
+from svgpbench.libraries.steps import rows_to_predict
 from svgpbench.likelihoods import Likelihood
 from svgpbench.likelihoods.likelihood import Predicted
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.numerics.adam import AdamState
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import METHODS, load, plugins, whole
-from svgpbench.training.blocks import Batch, trainable_names
+from svgpbench.training.blocks import Batch, factor_at, trainable_names
 from svgpbench.training.session import start_session
 from svgpbench.training.steps import MPhase, compile_steps
 from svgpbench.tree import tree_map
@@ -35,14 +38,21 @@ from svgpbench.tree import tree_map
 HELD_STEPS = 8
 """Number of E-steps per call of `e_step_held`."""
 
+CACHED_ROWS = {f"predict_cached_{rows}": rows for rows in (1, 100, 10_000)}
+"""Number of rows in a call of each step that predicts from factors kept before."""
+
 STEPS: dict[str, int] = {
     "e_step": 1,
     "e_step_held": HELD_STEPS,
     "m_step": 1,
     "em_step": 1,
     "predict": 1,
+    **CACHED_ROWS,
 }
 """Timed steps, with the number of steps per call. Times are reported per step."""
+
+USUAL_STEPS = tuple(step for step in STEPS if step not in CACHED_ROWS)
+"""Steps that are timed if none is named."""
 
 FAMILY_STEPS = ("m_step", "em_step")
 """Steps after which only methods of one family agree, because families tie q to θ differently."""
@@ -86,6 +96,7 @@ class _Compiled(NamedTuple):
     parts_of_em: tuple[Callable[..., Tree], ...]
     m_step: MPhase
     predict: Callable[[Theta, Tree, Batch], Predicted]
+    predict_cached: Callable[[Theta, Any, Tree, Batch], Predicted]
 
 
 @functools.lru_cache
@@ -122,6 +133,13 @@ def _compile(ops: Ops, model: Model, method: AnyMethod) -> _Compiled:
     def predict(raw: Theta, state: Tree, batch: Batch) -> Predicted:
         return steps.predict(raw, steps.prior(raw), state, batch)
 
+    def predict_cached(raw: Theta, p: Any, q: Tree, batch: Batch) -> Predicted:
+        theta = constrain(ops, raw)
+        mu, v = method.marginals(ops, factor_at(ops, model, method, theta, p, batch.X), q)
+        likelihood = model.conditional(theta, batch.noise)
+        predicted: Predicted = likelihood.predicted(ops, batch.y, mu, v)
+        return predicted
+
     return _Compiled(
         e_step=ops.jit(e_step),
         e_step_held=ops.jit(e_step_held),
@@ -129,6 +147,7 @@ def _compile(ops: Ops, model: Model, method: AnyMethod) -> _Compiled:
         parts_of_em=(em_steps.e_phase_batches, em_steps.m_phase_batches),
         m_step=steps.m_phase_batches,
         predict=ops.jit(predict),
+        predict_cached=ops.jit(predict_cached),
     )
 
 
@@ -179,7 +198,7 @@ def timed_method(title: str) -> TimedMethod:
 def build_case(ops: Ops, problem: TimedProblem, method_title: str, step: str) -> TimedCase:
     """Build a case. The timed step is neither traced nor compiled before its first call.
 
-    `m_step` and `predict` start from the state after one E-step from q = p, the others from q = p.
+    `m_step` and predictions start from the state after one E-step from q = p, the others from q = p.
     A method that needs all data gets the batch as its data set. Raises `UserError` for an unknown method or
     step, and for a likelihood that the method refuses.
     """
@@ -252,15 +271,16 @@ class _Start:
             stacked = self._stacked([self.first])
             arguments = (raw, prior, q, session.adam(), stacked, self.m_rate, self.scale)
             return TimedCase(ops, compiled.m_step, arguments, self._bound_after(batch))
-        new = self._rows(self.problem.X_new, self.problem.y_new, np.arange(len(self.problem.y_new)))
+        problem, count = self.problem, CACHED_ROWS.get(step, len(self.problem.y_new))
+        new = self._rows(*rows_to_predict(problem.X_new, problem.y_new, count), np.arange(count))
         # predictions use the whole basis: points are sampled for a quadratic form of the bound
-        arguments = (raw, q, tree_map(ops.asarray, new._replace(basis_points=())))
-        return TimedCase(
-            ops,
-            compiled.predict,
-            arguments,
-            lambda out: ops.sum(out.log_density) / float(len(new.y)),
-        )
+        rows = tree_map(ops.asarray, new._replace(basis_points=()))
+        timed: Callable[..., Predicted] = compiled.predict
+        arguments = (raw, q, rows)
+        if step in CACHED_ROWS:
+            factors = session.method.factorise(ops, prior, q)
+            arguments, timed = (raw, prior, factors, rows), compiled.predict_cached
+        return TimedCase(ops, timed, arguments, lambda out: ops.sum(out.log_density) / float(count))
 
     def _rows(self, X: Any, y: Any, rows: Any) -> Batch:
         """Return a batch on the host."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
-from svgpbench.benchmarks.timing.cases import STEPS, timed_method, usual_methods
+from svgpbench.benchmarks.timing.cases import STEPS, USUAL_STEPS, timed_method, usual_methods
 from svgpbench.benchmarks.timing.peers import Located
 from svgpbench.benchmarks.timing.problems import make_problem, save_problem
 from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused, TimedProcess
@@ -41,7 +41,7 @@ MORE_ROUNDS = 2
 def run_speed(
     problems: Sequence[str],
     backends: Sequence[str],
-    steps: Sequence[str] = tuple(STEPS),
+    steps: Sequence[str] = USUAL_STEPS,
     peers: Mapping[str, Located] | None = None,
     repeats: int = 9,
     threads: int = 1,
@@ -57,7 +57,7 @@ def run_speed(
     Args:
         problems: names that `make_problem` knows.
         backends: `NAME[:MODE]`, each in processes of its own.
-        steps: names of `STEPS`.
+        steps: names of `STEPS`; by default `USUAL_STEPS`.
         peers: peers by their names in tables, from `locate_peers`.
         repeats: number of rounds in which every cell must be clean.
         threads: threads of each process, pinned to as many cores.
