@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,7 @@ def _entry(report: pytest.TestReport, outcome: str) -> dict[str, Any]:
     return {
         "outcome": OUTCOMES[outcome],
         "difference": float(f"{difference:.1e}") if math.isfinite(difference) else None,
-        "reason": reason.removeprefix("reason: ").removeprefix("Skipped: "),
+        "reason": re.sub(r"^(reason|Skipped|Failed): ", "", reason),
     }
 
 

@@ -93,16 +93,16 @@ def test_counts_have_a_band_unless_their_distribution_is_too_wide_to_sum(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     X, _ = regression()
-    counts = np.random.default_rng(0).poisson(4.0, len(X))
+    counts = np.random.default_rng(0).poisson(100.0, len(X))
     posterior = fit(X, counts, likelihood="poisson", inducing=5, training=QUICK)
     axes = posterior.plot(X, along="right").axes[0]
     upper = axes.collections[0].get_paths()[0].vertices[:, 1].max()
     assert upper == posterior.predict(X, quantiles=(0.975,))["0.975"].max()
-    monkeypatch.setattr(spread, "MOST_COUNTS", 8)
+    monkeypatch.setattr(spread, "MOST_COUNTS", 64)
     axes = posterior.plot(X, along="right").axes[0]
     assert not axes.collections
     assert axes.get_title().startswith(
-        "no band: the predictive distribution reaches beyond 8 counts"
+        "no band: the predictive distribution reaches beyond 64 counts"
     )
 
 
