@@ -17,8 +17,7 @@ says = "Five points are better than two."
 id = "fig1"
 what = "NLPD against iterations"
 settings = "three folds"
-experiment = "fig1.toml"
-preset = "paper"
+evidence = { kind = "experiment", experiment = "fig1.toml", preset = "paper" }
 smaller = "three folds in place of ten"
 printed = "fig1.csv"
 
@@ -26,8 +25,7 @@ printed = "fig1.csv"
 id = "inset"
 what = "a corner of Figure 1"
 settings = "one fold"
-experiment = "fig1.toml"
-preset = "quick"
+evidence = { kind = "experiment", experiment = "fig1.toml", preset = "quick" }
 
 [[artefacts]]
 id = "fig2"
@@ -39,10 +37,12 @@ missing = "the sea"
 id = "algebra"
 what = "identities"
 settings = "none"
-computed = true
 printed = "algebra.csv"
 
-[[artefacts.figures]]
+[artefacts.evidence]
+kind = "computed"
+
+[[artefacts.evidence.figures]]
 name = "sums"
 kind = "lines"
 x = "n"
@@ -52,7 +52,7 @@ x_label = "n"
 y_label = "sum"
 shows = "sums of the first n numbers."
 
-[[artefacts.figures]]
+[[artefacts.evidence.figures]]
 name = "products"
 kind = "lines"
 x = "n"
@@ -65,7 +65,7 @@ shows = "nothing."
 id = "proof"
 what = "a proof"
 settings = "none"
-computed = true
+evidence = { kind = "computed" }
 """
 
 CLAIMS = """

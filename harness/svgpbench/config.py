@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+Text = Annotated[str, Field(min_length=1)]
 Positive = Annotated[FiniteFloat, Field(gt=0)]
 Learnable = Literal["kernel", "likelihood", "inducing"]
 LEARN: tuple[Learnable, ...] = ("kernel", "likelihood", "inducing")

@@ -9,6 +9,7 @@ from command_line import Cli
 from own_paper import write_package
 from PIL import Image
 
+from svgpbench.papers.evidence.experiment import ExperimentEvidence
 from svgpbench.papers.page import keep_picture, owner, plain
 from svgpbench.papers.schema import Artefact
 
@@ -52,7 +53,8 @@ def test_what_has_no_records_has_its_command(
 
 
 def artefact(name: str, preset: str) -> Artefact:
-    return Artefact(id=name, what="a figure", settings="few", experiment="e", preset=preset)
+    evidence = ExperimentEvidence(kind="experiment", experiment="e", preset=preset)
+    return Artefact(id=name, what="a figure", settings="few", evidence=evidence)
 
 
 def test_a_figure_of_the_same_runs_is_shown_once_where_its_name_belongs() -> None:

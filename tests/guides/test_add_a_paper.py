@@ -28,7 +28,7 @@ def test_the_commands_of_the_page_list_it_and_make_everything(guide: Guide) -> N
     assert set(names) == tables | {"bound.png", "bound.pdf", "bound.txt"}
     assert f"echo2030/fig1: {folder}: bound.png, " in made.stdout
     assert "cells: 6 run, 0 reused, 0 failed" in made.stdout
-    assert "echo2030/fig2: not there, no experiment" in made.stdout
+    assert "echo2030/fig2: no experiment makes it" in made.stdout
     caption = (guide.folder / folder / "bound.txt").read_text("utf-8")
     assert "smaller than in the paper: three folds of ten" in caption
     printed = (guide.folder / folder / "printed-beside-ours.md").read_text("utf-8")

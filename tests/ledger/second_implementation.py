@@ -577,11 +577,11 @@ def within(part: Part) -> Graded:
 
 
 def stands(part: Part) -> Graded:
-    files = sorted((RESULTS / part.artefact["walks"]).glob("*.jsonl"))
+    files = sorted((RESULTS / part.artefact["evidence"]["folder"]).glob("*.jsonl"))
     lines = [json.loads(line) for path in files for line in path.read_text().splitlines()]
     centre = {"dtype": "float64", "jitter": 1e-6, "inducing": 50, "steps": 1000}
     walks = pd.DataFrame([line for line in lines if fulfils(line, centre)])
-    walks = walks[~walks["end"].isin(["error", "time-out", "killed"])]
+    walks = walks[~walks["status"].isin(["error", "timeout", "crashed"])]
     effects = {}
     for problem, on_problem in walks.groupby("problem", sort=False):
         limits = []
@@ -593,7 +593,7 @@ def stands(part: Part) -> Graded:
             continue
         for own in owns:
             seeds = own["rate"].value_counts()
-            dead = set(own.loc[own["end"] != "lived", "rate"])
+            dead = set(own.loc[own["status"] != "ok", "rate"])
             unrefuted = [rate for rate in on_problem["rate"].unique() if rate not in dead]
             known = [rate for rate in unrefuted if seeds.get(rate, 0) >= 3]
             limits.append(tuple(map(log_rate, (known, unrefuted))))
@@ -604,7 +604,7 @@ def stands(part: Part) -> Graded:
 
 def timed(part: Part) -> Graded:
     """Grade ratios of times by round of one session: `ratio`, `as_long` and `gain`."""
-    timing, predicate, effects = part.artefact["timing"], part.of["predicate"], {}
+    timing, predicate, effects = part.artefact["evidence"], part.of["predicate"], {}
     if not (RESULTS / timing["record"]).exists():
         raise NotRun(timing["record"])
     cells = json.loads((RESULTS / timing["record"]).read_text())["cells"]
@@ -657,7 +657,7 @@ def timed(part: Part) -> Graded:
 
 def reaches(part: Part) -> Graded:
     """Grade seconds of training to the quality at which the second method ends, on every seed."""
-    plan = part.artefact["learning"]
+    plan = part.artefact["evidence"]["plan"]
     declared = toml(next(PAPERS.glob(f"*/plans/{plan}.toml")))
     lines = [
         json.loads(line)
@@ -743,7 +743,9 @@ def grade_part(paper: str, part: Settings, rules: Rules | None = None) -> Graded
     """Grade a part of a claim of the paper; raises `NotRun` where its records are not there."""
     entries = toml(PAPERS / paper / "paper.toml")["artefacts"]
     artefact = next(entry for entry in entries if entry["id"] == part["artefact"])
-    found = runs(artefact["experiment"], artefact["preset"]) if "experiment" in artefact else []
+    evidence = artefact["evidence"]
+    of_runs = evidence["kind"] == "experiment"
+    found = runs(evidence["experiment"], evidence["preset"]) if of_runs else []
     return grade_runs(part, artefact, found, rules or Rules())
 
 

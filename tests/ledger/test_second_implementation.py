@@ -19,9 +19,9 @@ from second_implementation import Graded, combined, grade_part, grade_runs, part
 from second_statistics import VARIANTS, Rules, change_of, fall_of, interval, number_of
 
 from svgpbench.papers import Paper, load_paper
-from svgpbench.papers.evidence.records import Evidence
+from svgpbench.papers.evidence.base import EvidenceFrame
 from svgpbench.papers.grades import Grade, Judgement
-from svgpbench.papers.grading import evidence_of, judge, judge_part
+from svgpbench.papers.grading import judge, judge_part
 from svgpbench.papers.predicates.all_predicates import AnyPredicate, Ordering
 from svgpbench.papers.predicates.designs import MoreOften
 from svgpbench.papers.predicates.rates import Band, Sensitive, Tolerates
@@ -61,9 +61,10 @@ def paper_of(name: str) -> Paper:
 
 
 @functools.cache
-def evidence(paper: str, artefact: str) -> Evidence | None:
+def evidence(paper: str, artefact: str) -> EvidenceFrame | None:
     whole = paper_of(paper)
-    return evidence_of(whole, whole.artefact(artefact), RESULTS)
+    declared = whole.artefact(artefact)
+    return declared.recorded and declared.recorded.load(whole, declared, RESULTS)
 
 
 def evidence_of_part(

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 
 import pandas as pd
 
+from svgpbench.experiments import load_experiment
 from svgpbench.papers import load_paper
-from svgpbench.papers.evidence.records import constant_error
-from svgpbench.papers.grading import evidence_of
+from svgpbench.papers.evidence.experiment import constant_error, gather
 from svgpbench.results.last_quarter import columns_of_ends
 from svgpbench.results.records import Record
 from svgpbench.results.trace_measures import frame_of
@@ -99,10 +99,9 @@ def lines(
 
 def table() -> Iterator[Line]:
     """Yield the lines of both experiments that are long enough."""
-    titsias, salimbeni = load_paper("titsias2025"), load_paper("salimbeni2018")
-    bounds = evidence_of(titsias, titsias.artefact("bounds"), RESULTS)
-    long = evidence_of(salimbeni, salimbeni.artefact("table1-long"), RESULTS)
-    assert bounds is not None and long is not None
+    titsias = load_paper("titsias2025")
+    bounds = gather(RESULTS, titsias.experiments["bounds"], "scaled")
+    long = gather(RESULTS, load_experiment("salimbeni2018-table1"), "long")
     stated = {
         pair
         for claim in titsias.claims

@@ -10,7 +10,7 @@ import pytest
 
 from svgpbench.papers import Paper, load_paper
 from svgpbench.papers import precomputed as module
-from svgpbench.papers.evidence.records import Computation, compute, computed_frame
+from svgpbench.papers.evidence.computed import Computation, compute, computed_frame
 from svgpbench.papers.grading import judge
 from svgpbench.papers.precomputed import NOT_PRECOMPUTED, InProcess, precompute
 

@@ -104,7 +104,7 @@ RACE = """
 id = "race"
 what = "NLPD against seconds"
 settings = "one seed"
-learning = "{plan}"
+evidence = {{ kind = "training", plan = "{plan}" }}
 """
 
 

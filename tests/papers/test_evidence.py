@@ -8,7 +8,7 @@ import pytest
 from hand_records import cell, record
 
 from svgpbench.config import DataConfig, MethodConfig, OnlineConfig, TrainingConfig
-from svgpbench.papers.evidence.records import scores_at
+from svgpbench.papers.evidence.experiment import scores_at
 from svgpbench.results.records import Record
 from svgpbench.results.trace_measures import bound_traces, frame_of
 

@@ -12,7 +12,7 @@ from planted_grades import DIRECTION, MIXED, NO, OPEN, YES, part
 from pydantic import ValidationError
 
 from svgpbench.papers import Claim, Paper, load_paper
-from svgpbench.papers.evidence.records import Computation
+from svgpbench.papers.evidence.computed import Computation
 from svgpbench.papers.grades import Fidelity, Grade, Judgement
 from svgpbench.papers.grading import Judged, Part, effect_of, judge
 from svgpbench.papers.schema import Artefact
@@ -25,12 +25,12 @@ RESIDUALS = pd.DataFrame(
 """`identity` within 1e-8: holds, fails, fails unless thresholds are doubled, open."""
 
 AT = {"what": "planted", "settings": "planted"}
-TIMING = {"record": "speed/none.json", "problems": ["tiny"], "steps": ["e_step"]}
+TIMING = {"kind": "timing", "record": "speed/none.json", "problems": ["tiny"], "steps": ["e_step"]}
 ARTEFACTS: dict[str, dict[str, Any]] = {
-    "algebra": {"computed": True},
-    "timed": {"timing": TIMING},
-    "learned": {"learning": "adam2021-fig4"},
-    "walked": {"walks": "survival"},
+    "algebra": {"evidence": {"kind": "computed"}},
+    "timed": {"evidence": TIMING},
+    "learned": {"evidence": {"kind": "training", "plan": "adam2021-fig4"}},
+    "walked": {"evidence": {"kind": "stability", "folder": "survival"}},
     "printed": {},
     "smaller": {"smaller": "two folds"},
     "other": {"missing": "the authors' data"},

@@ -98,15 +98,17 @@ MISTAKES = [
 
 
 MISTAKES += [
-    ("paper.toml", "computed = true\n\n[[artefacts.figures]]", "\n[[artefacts.figures]]",
-     "[[artefacts]] no. 3: its figures are of what is computed; set computed = true"),
+    ("paper.toml", 'kind = "training"', 'kind = "trainings"',
+     "[[artefacts]] no. 11: evidence: unknown kind 'trainings'; did you mean 'training'?"),
+    ("paper.toml", '"adam2021-fig3", preset = "starts"', '"adam2021-fig3", presets = "starts"',
+     "unknown key 'presets' in [[artefacts]] no. 5: evidence; did you mean 'preset'?"),
     ("paper.toml", 'name = "paths"', 'name = "objectives"',
      "[[artefacts]] no. 3: figure 'objectives' is there 2 times; change the name"),
     ("claims.toml", 'artefacts = ["fig3"]\nparts = [\n  { core = true, says = "first", artefact = "fig3"',
      'artefacts = ["algebra"]\nparts = [\n  { core = true, says = "first", artefact = "algebra"',
      "'algebra' is computed, which predicate 'ordering' does not read; use identity, differs or exponent"),
     ("claims.toml", f'["algebra"]{SAME} "algebra"', f'["algebra", "fig3"]{SAME} "fig3"',
-     "part 1: predicate 'identity' reads what is computed, and artefact 'fig3' is not; name one that has"),
+     "part 1: predicate 'identity' reads what is computed, and artefact 'fig3' is not; name one with evi"),
     ("claims.toml", 'than = "softmax10-M500"', 'than = "softmax10-M5OO"',
      "part 1: unknown problem of the artefact 'softmax10-M5OO'; did you mean 'softmax10-M50'?"),
 ]  # fmt: skip

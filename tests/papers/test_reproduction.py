@@ -9,9 +9,10 @@ from hand_records import cell
 
 from svgpbench.config import InducingConfig, MethodConfig, SplitConfig
 from svgpbench.papers import load_paper, paper_folders
+from svgpbench.papers.evidence.experiment import ExperimentEvidence
 from svgpbench.papers.reductions import scope
-from svgpbench.papers.reproduction import choose
 from svgpbench.papers.schema import Artefact
+from svgpbench.papers.selection import choose
 
 OF_FIGURE_3 = [claim.id for claim in load_paper("adam2021").claims if "fig3" in claim.artefacts]
 
@@ -57,6 +58,7 @@ def artefact(**more: Any) -> Artefact:
     return Artefact(id="fig1", what="a figure", settings="few", **more)
 
 
+OWN = ExperimentEvidence(kind="experiment", experiment="x", preset="paper")
 WHOLE = [
     cell(method=method, fold=fold, seed=seed)
     for method in ("A", "B", "C")
@@ -84,7 +86,7 @@ FEWER = [one for one in WHOLE if one.split.fold < 2 and one.method.label != "C" 
     ],
 )  # fmt: skip
 def test_the_caption_says_what_a_preset_has_less_of(cells: Any, says: str) -> None:
-    assert scope(artefact(experiment="x", preset="paper"), "small", cells, WHOLE) == says
+    assert scope(artefact(evidence=OWN), "small", cells, WHOLE) == says
 
 
 def test_what_the_paper_had_more_of_and_what_cannot_be_had_are_said() -> None:
@@ -95,6 +97,6 @@ def test_what_the_paper_had_more_of_and_what_cannot_be_had_are_said() -> None:
 
 
 def test_a_caption_says_what_an_artefact_has_less_of() -> None:
-    small = artefact(experiment="x", preset="paper", smaller="20 000 rows")
+    small = artefact(evidence=OWN, smaller="20 000 rows")
     says = "preset paper; smaller than in the paper: 20 000 rows"
     assert scope(small, "paper", WHOLE, WHOLE) == says

@@ -13,7 +13,7 @@ from planted_grades import part
 from scipy import stats
 
 from svgpbench.papers import Artefact
-from svgpbench.papers.evidence.records import Evidence
+from svgpbench.papers.evidence.experiment import ExperimentFrame
 from svgpbench.papers.grading import Part, _judged_part
 from svgpbench.papers.predicates.predicate import AtTheEnd
 from svgpbench.stats.differences import signed_rank_interval
@@ -83,7 +83,7 @@ def test_without_an_interval_there_is_none(gains: list[float]) -> None:
 def of_part(runs: pd.DataFrame, **keys: Any) -> Part:
     artefact = Artefact(id="fig1", what="planted", settings="planted")
     stated = part("ordering", metric="nlpd", methods=("A", "B"), **keys)
-    evidence = Evidence(runs.assign(cell_id="", label=runs["method"]))
+    evidence = ExperimentFrame(runs.assign(cell_id="", label=runs["method"]))
     return _judged_part(stated, artefact, None, {"fig1": evidence})
 
 

@@ -7,16 +7,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from committed_records import RESULTS
 from matplotlib.figure import Figure
 
-from svgpbench.errors import UserError
 from svgpbench.papers import load_paper, times_figure
-from svgpbench.papers.evidence.timings import TimingEvidence
-from svgpbench.papers.reproduction import write_times
-from svgpbench.papers.schema import Timing
+from svgpbench.papers.evidence.base import TimesFrame
+from svgpbench.papers.evidence.timing import TimingEvidence
+from svgpbench.papers.reproduction import write_recorded
 from svgpbench.papers.times_figure import draw_times, styles_of
 
-TIMING = Timing(
+TIMING = TimingEvidence(
+    kind="timing",
     record="speed/mine.json",
     problems=("softmax10-M25", "softmax10-M500"),
     steps=("e_step", "m_step"),
@@ -29,7 +30,7 @@ SECONDS = {
 }
 
 
-def timed() -> TimingEvidence:
+def timed() -> TimesFrame:
     rows = [
         (problem, method, turn, one, TIMING.record)
         for (problem, method), seconds in SECONDS.items()
@@ -38,7 +39,7 @@ def timed() -> TimingEvidence:
     columns = ["problem", "method", "round", "seconds", "cell_id"]
     frame = pd.DataFrame(rows, columns=columns)
     problems = pd.Categorical(frame["problem"], TIMING.problems)
-    return TimingEvidence(frame.assign(problem=problems), about="two threads")
+    return TimesFrame(frame.assign(problem=problems), about="two threads")
 
 
 def test_a_line_each_with_medians_and_quartiles(
@@ -77,9 +78,35 @@ def test_backends_differ_in_colour_and_methods_in_dashes() -> None:
     assert len(set(dashes)) == 3
 
 
-def test_without_a_record_and_for_one_problem_nothing_is_drawn(tmp_path: Path) -> None:
+def test_a_report_has_times_as_a_table_and_several_problems_as_a_figure(tmp_path: Path) -> None:
     paper = load_paper("adam2021")
-    assert write_times(paper, paper.artefact("fig4-steps"), tmp_path, tmp_path).files == ()
-    with pytest.raises(UserError, match=r"^no record speed/adam2021-fig5\.json in "):
-        write_times(paper, paper.artefact("fig5"), tmp_path, tmp_path)
+    one, five = (
+        write_recorded(paper, paper.artefact(name), RESULTS, tmp_path)
+        for name in ("fig4-steps", "fig5")
+    )
+    assert [path.name for path in one.files] == ["times.md", "times.tex", "times.csv"]
+    assert [path.name for path in five.files[:3]] == ["times.png", "times.pdf", "times.txt"]
+    assert all(path.is_file() for path in (*one.files, *five.files))
+    assert one.rests_on == "times of speed/adam2021-fig5.json"
+    assert five.figures[0].caption.startswith("adam2021, fig5: median and quartiles over ")
+    (table,) = one.tables
+    assert table.notes[0].startswith("Times: softmax10-M100, e_step + m_step, 2 threads")
+    assert not one.notes and not one.command and not one.incomplete
+
+
+def test_without_a_record_nothing_is_written_and_its_command_is_given(tmp_path: Path) -> None:
+    paper = load_paper("adam2021")
+    report = write_recorded(paper, paper.artefact("fig5"), tmp_path, tmp_path)
+    assert report.notes == (f"no record speed/adam2021-fig5.json in {tmp_path}",)
+    assert report.command.startswith("svgpbench speed --peers --problem softmax10-M")
+    assert not report.files and not report.incomplete
     assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_record_is_a_note_and_leaves_the_report_incomplete(tmp_path: Path) -> None:
+    paper = load_paper("adam2021")
+    (tmp_path / "speed").mkdir()
+    (tmp_path / "speed" / "adam2021-fig5.json").write_text("{}")
+    report = write_recorded(paper, paper.artefact("fig5"), tmp_path, tmp_path / "out")
+    assert report.incomplete
+    assert "is no record of" in report.notes[0]

@@ -12,14 +12,19 @@ from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
 from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper
-from svgpbench.papers.evidence.timings import command, load_timing
+from svgpbench.papers.evidence.timing import TimingEvidence, load_timing
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import judge
 from svgpbench.papers.predicates.times import Gain, Ratio
-from svgpbench.papers.schema import Timing
 
-TIMING = Timing(record="speed/fig4.json", problems=("softmax10-M100",), steps=("e_step", "m_step"))
+TIMING = TimingEvidence(
+    kind="timing",
+    record="speed/fig4.json",
+    problems=("softmax10-M100",),
+    steps=("e_step", "m_step"),
+)
 PAPER = load_paper("adam2021")
+ANY = PAPER.about.artefacts[0]
 E_STEP, M_STEP = (0.010, 0.011, 0.012, 0.013, 0.014), (0.020, 0.021, 0.022, 0.023, 0.024)
 
 
@@ -79,7 +84,7 @@ def test_without_a_record_or_its_times_it_is_said_why(tmp_path: Path) -> None:
     recorded(tmp_path, cell("jax", "e_step", E_STEP))
     why = "speed/fig4.json has no times of softmax10-M100 e_step + m_step"
     assert load_timing(tmp_path, TIMING).why_not == why
-    assert command(PAPER, TIMING, tmp_path).endswith(
+    assert TIMING.command(PAPER, ANY, tmp_path).endswith(
         f"--step m_step --out {tmp_path}/speed/fig4.json"
     )
 
@@ -124,12 +129,15 @@ def test_a_method_that_lacks_one_of_several_problems_lacks_it_in_the_frame(tmp_p
     assert effect.note == "softmax10-M50: no times of jax t-svgp, gpflow natgrad"
     why = "speed/fig4.json has no times of softmax10-M100 e_step + m_step"
     assert load_timing(tmp_path, BY_M).why_not == why
-    assert "--problem softmax10-M25 --problem softmax10-M50 --step" in command(PAPER, two, tmp_path)
+    assert "--problem softmax10-M25 --problem softmax10-M50 --step" in two.command(
+        PAPER, ANY, tmp_path
+    )
 
 
 def test_a_claim_about_speed_is_decided_by_its_record(tmp_path: Path) -> None:
     paper = PAPER
-    of_speed = [x for x in paper.claims if any(paper.artefact(p.artefact).timing for p in x.core)]
+    timed = {x.id for x in paper.about.artefacts if isinstance(x.evidence, TimingEvidence)}
+    of_speed = [x for x in paper.claims if any(part.artefact in timed for part in x.core)]
     for claim in of_speed:
         (lacks,) = judge(paper, [claim], tmp_path / "elsewhere")
         assert lacks.grade == Grade.not_run
@@ -140,15 +148,15 @@ def test_a_claim_about_speed_is_decided_by_its_record(tmp_path: Path) -> None:
 
 
 def test_the_command_of_a_record_times_all_that_artefacts_read_in_it(tmp_path: Path) -> None:
-    timing = PAPER.artefact("fig4-steps").timing
-    assert timing is not None and timing.problems == ("softmax10-M100",)
-    said = command(PAPER, timing, tmp_path)
+    timing = PAPER.artefact("fig4-steps").evidence
+    assert isinstance(timing, TimingEvidence) and timing.problems == ("softmax10-M100",)
+    said = timing.command(PAPER, ANY, tmp_path)
     for size in (25, 50, 100, 250, 500):
         assert said.count(f"--problem softmax10-M{size} ") == 1
 
 
-def test_an_artefact_may_name_the_methods_that_are_load_timing(tmp_path: Path) -> None:
+def test_an_artefact_may_name_the_methods_that_are_timed(tmp_path: Path) -> None:
     of_two = TIMING.model_copy(update={"methods": ("orth adam", "q-svgp adam")})
-    said = command(PAPER, of_two, tmp_path)
+    said = of_two.command(PAPER, ANY, tmp_path)
     assert "--backend jax --method 'orth adam' --method 'q-svgp adam' --problem" in said
-    assert "--peers" not in said and "--method" not in command(PAPER, TIMING, tmp_path)
+    assert "--peers" not in said and "--method" not in TIMING.command(PAPER, ANY, tmp_path)

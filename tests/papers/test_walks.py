@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from svgpbench.benchmarks.records import Status, append
 from svgpbench.benchmarks.stability.plan import StabilityCell, read_plan
-from svgpbench.benchmarks.stability.records import StabilityRecord, read_stability
+from svgpbench.benchmarks.stability.records import StabilityRecord
 from svgpbench.papers import load_paper
 from svgpbench.papers.evidence.stability import load_stability
 from svgpbench.papers.grading import judge
@@ -57,16 +56,6 @@ def test_walks_are_those_at_the_centre_along_its_rates(tmp_path: Path) -> None:
     }
     assert set(frame["cell_id"]) == {"survival/svgpbench.jsonl", "survival/gpflow.jsonl"}
     assert load_stability(tmp_path, "survival").condition == "3 walks of 1000 steps, 1 problem"
-
-
-def test_a_line_of_version_0_1_is_read(tmp_path: Path) -> None:
-    walk(tmp_path, "ok", 0.1)
-    path = tmp_path / "svgpbench.jsonl"
-    text = path.read_text().replace(', "seed": 0', "").replace('"status": "ok"', '"end": "lived"')
-    path.write_text(text.replace('"kind": "stability", ', ""))
-    assert not {"seed", "kind", "status"} & json.loads(path.read_text()).keys()
-    ((cell, record),) = read_stability(tmp_path).items()
-    assert (cell.seed, record.status) == (0, "ok")
 
 
 def test_a_claim_on_rates_is_decided_by_walks_and_says_how_they_are_made(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from svgpbench.experiments.cell import identify
 from svgpbench.papers import Artefact, Paper, load_paper
 from svgpbench.papers.page import PAGE, is_shown
 from svgpbench.papers.published_values import as_text, compare_with_records
-from svgpbench.papers.reproduction import all_of, plan
+from svgpbench.papers.reproduction import plan
+from svgpbench.papers.selection import all_of
 from svgpbench.results.collect import collect
 
 PAPERS = ("adam2021", "kobe2021", "salimbeni2018", "cheng2017", "titsias2025")
@@ -57,11 +58,12 @@ def recorded(experiment: str) -> set[str]:
 def run(paper: Paper) -> Iterator[tuple[Artefact, int, int]]:
     """Each artefact of records that take no data made here: cells that ran, of how many, first backend."""
     for artefact in paper.about.artefacts:
-        if artefact.experiment in (None, "cheng2017-table2-walker"):
+        evidence = artefact.experiment
+        if evidence is None or evidence.experiment == "cheng2017-table2-walker":
             continue
         experiment = paper.experiments[artefact.id]
         first = Selection(backends=experiment.backends[:1])
-        ids = [identify(x).cell_id for x in resolve(experiment, artefact.preset, first)]
+        ids = [identify(x).cell_id for x in resolve(experiment, evidence.preset, first)]
         yield artefact, sum(x in recorded(experiment.name) for x in ids), len(ids)
 
 

@@ -41,14 +41,6 @@ LABELS: dict[Status, str] = {
 }
 """Text of a status for tables and figures, where it is another than the status itself."""
 
-EARLIER_WORDS: dict[str, Status] = {
-    **{text: status for status, text in LABELS.items()},
-    "lived": "ok",
-    "done": "ok",
-    "died": "error",
-}
-"""Statuses by the words of records of version 0.1, whose key is `end`."""
-
 
 class BenchmarkRecord(Strict):
     """Result of one run. A kind of benchmark adds its settings as `run`, and what it measures."""
@@ -75,8 +67,6 @@ class BenchmarkRecord(Strict):
     def from_line(cls, facts: Mapping[str, Any]) -> Self:
         """Return the record of a line. Raises `ValueError` or `KeyError` if it has none of this kind."""
         measured = {name: facts[name] for name in cls.model_fields if name in facts}
-        if "end" in facts:
-            measured["status"] = EARLIER_WORDS.get(facts["end"], facts["end"])
         # `json.loads` takes NaN, which is no JSON: such a line counts as damaged
         text = json.dumps(measured | {"run": cls.nested_run(facts)}, allow_nan=False)
         # by way of JSON: only there does strict validation take an array for a tuple
@@ -127,10 +117,7 @@ def read(folder: Path, kind: type[Record]) -> list[Record]:
         # not splitlines: messages are not escaped and may contain U+0085 or U+2028
         for number, line in enumerate(text.split("\n"), 1):
             try:
-                if (
-                    not line.strip()
-                    or (facts := json.loads(line)).get("kind", kind.kind) != kind.kind
-                ):
+                if not line.strip() or (facts := json.loads(line))["kind"] != kind.kind:
                     continue
                 record = kind.from_line(facts)
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

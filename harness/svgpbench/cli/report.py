@@ -39,7 +39,7 @@ def report_command(
     check_site_folder(out)
     from svgpbench.papers import load_paper, paper_folders
     from svgpbench.papers.judged_claims import judged_and_drawn
-    from svgpbench.papers.reproduction import all_of
+    from svgpbench.papers.selection import all_of
     from svgpbench.site.building import build_site
 
     selections = [all_of(load_paper(name)) for name in (paper or paper_folders())]

@@ -21,8 +21,9 @@ from svgpbench.cli.progress import reporter
 from svgpbench.errors import UserError
 
 if TYPE_CHECKING:
-    from svgpbench.papers import Artefact, Paper
-    from svgpbench.papers.reproduction import PaperSelection, PlannedArtefact, WrittenArtefact
+    from svgpbench.papers.report import ArtefactReport
+    from svgpbench.papers.reproduction import PlannedArtefact
+    from svgpbench.papers.selection import PaperSelection
 
 OUT = RESULTS / "reproduced"
 
@@ -64,11 +65,8 @@ def reproduce_command(
     from svgpbench.papers import paper_folders
     from svgpbench.papers.judged_claims import judged_and_drawn
     from svgpbench.papers.ledger import write_ledger
-    from svgpbench.papers.reproduction import (
-        choose,
-        plan,
-        start_writing,
-    )
+    from svgpbench.papers.reproduction import plan, start_writing
+    from svgpbench.papers.selection import choose
     from svgpbench.results.store import check_writable
 
     if not names:
@@ -97,28 +95,22 @@ def reproduce_command(
             ).items()
         }
         # inside: the end of this block ends the processes that write
-        outputs = {name: future.result() for name, future in writing.items()}
-    for selection in selections:
-        paper = selection.paper
-        for artefact in selection.artefacts:
-            if output := outputs.get((paper.name, artefact.id)):
-                line = _output_line(output, ran)
-            else:
-                line = _line_without_cells(paper, artefact, results, out)
-            say(f"{paper.name}/{artefact.id}: {line}")
+        reports = {name: future.result() for name, future in writing.items()}
+    for (paper_name, artefact), report in reports.items():
+        say(f"{paper_name}/{artefact}: {_line_of(report, ran)}")
     say(f"{out}/claims.md, {out}/claims.json: {write_ledger(out, judged)}")
-    if any(_went_wrong(output, from_records) for output in outputs.values()):
+    if any(_went_wrong(report, from_records) for report in reports.values()):
         raise typer.Exit(FAILED)
 
 
-def _went_wrong(output: WrittenArtefact, from_records: bool) -> bool:
+def _went_wrong(report: ArtefactReport, from_records: bool) -> bool:
     """Return True if a cell failed, or with `from_records` if recorded cells could not be shown.
 
     A failure that is recorded is a result like any other.
     """
     if from_records:
-        return output.incomplete
-    return any(status != "ok" for status in output.statuses.values())
+        return report.incomplete
+    return any(status != "ok" for status in report.statuses.values())
 
 
 def _write_pages(selections: Sequence[PaperSelection], results: Path, folder: Path) -> None:
@@ -151,38 +143,15 @@ def _run(planned: Sequence[PlannedArtefact], results: Path) -> Collection[str]:
     return {record.cell_id for record in summary.records}
 
 
-def _output_line(output: WrittenArtefact, ran: Collection[str]) -> str:
-    """Return one line: folder and names of the files written, and the numbers of cells."""
-    again = sum(cell in ran for cell in output.statuses)
-    failed = sum(status != "ok" for status in output.statuses.values())
-    cells = f"cells: {again} run, {len(output.statuses) - again} reused, {failed} failed"
-    if output.computed:
-        cells = "no cells, computed afresh"
-    if output.missing:
-        cells += f", {output.missing} missing"
-    files = ", ".join(path.name for path in output.files)
-    folder = [f"{output.files[0].parent}: {files}"] if output.files else []
-    return "; ".join([*folder, *output.left_out, cells])
-
-
-def _line_without_cells(paper: Paper, artefact: Artefact, results: Path, out: Path) -> str:
-    """Draw an artefact's step times, if it has any; return one line on where its figures come from."""
-    from svgpbench.papers.reproduction import write_times
-
-    if artefact.computed:
-        return "no cells, computed afresh where a claim is decided by it"
-    if artefact.timing:
-        record = artefact.timing.record
-        try:
-            files = write_times(paper, artefact, results, out).files
-        except UserError as error:
-            return f"nothing to draw: {error}"
-        drawn = ", ".join(path.name for path in files)
-        nothing = f"nothing to draw; its claims rest on {record}"
-        return f"{files[0].parent}: {drawn}; times of {record}" if files else nothing
-    if artefact.walks:
-        return f"drawn by `svgpbench survive --from-records`; its claims rest on {artefact.walks}"
-    if artefact.learning:
-        plan = f"--plan {artefact.learning} --from-records"
-        return f"drawn by `svgpbench learn {plan}`; its claims rest on the runs of this plan"
-    return f"not there, no experiment{'; ' * bool(artefact.missing)}{artefact.missing}"
+def _line_of(report: ArtefactReport, ran: Collection[str]) -> str:
+    """Return one line: the files written, reasons for others, and the cells or what the claims rest on."""
+    files = ", ".join(path.name for path in report.files)
+    folder = [f"{report.files[0].parent}: {files}"] if report.files else []
+    if not (report.statuses or report.missing):
+        return "; ".join([*folder, *report.notes, report.rests_on])
+    again = sum(cell in ran for cell in report.statuses)
+    failed = sum(status != "ok" for status in report.statuses.values())
+    cells = f"cells: {again} run, {len(report.statuses) - again} reused, {failed} failed"
+    if report.missing:
+        cells += f", {report.missing} missing"
+    return "; ".join([*folder, *report.notes, cells])

@@ -66,11 +66,15 @@ def _in_file(loc: Path, declared: Any) -> Path:
     Pydantic adds union members and missing keys to locations.
     """
     path: list[str | int] = []
-    for part in loc:
+    for number, part in enumerate(loc, start=1):
         try:
-            declared = declared[part]
+            inner = declared[part]
         except (KeyError, IndexError, TypeError):
             continue
+        # a kind of a union may be named like a key of its table, whose value has nothing inside
+        if number < len(loc) and not isinstance(inner, (dict, list)):
+            continue
+        declared = inner
         path.append(part)
     return tuple(path)
 

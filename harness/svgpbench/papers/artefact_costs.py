@@ -8,7 +8,7 @@ from pathlib import Path
 from svgpbench.output.table import Table, columns
 from svgpbench.output.table_formats import markdown
 from svgpbench.papers import Artefact, Paper
-from svgpbench.papers.grading import Judged, evidence_of
+from svgpbench.papers.grading import Judged
 
 COLUMNS = columns(
     ("artefact", "records", "smaller than printed", "grades"), ("cells", "hours of a worker")
@@ -38,24 +38,12 @@ def _row(
         if artefact.id in judged.claim.artefacts
     )
     cells = hours = ""
-    evidence = evidence_of(paper, artefact, results)
-    if evidence is not None and evidence.why_not:
-        cells = "not run"
-    elif evidence is not None and evidence.records:
-        cells = str(len(evidence.records))
-        hours = f"{sum(record.wall_s for record in evidence.records) / 3600:.2g}"
-    return f"`{artefact.id}`: {artefact.what}", _source(artefact), scope, grades, cells, hours
-
-
-def _source(artefact: Artefact) -> str:
-    """Return the file, folder, plan or experiment of an artefact's records."""
-    if artefact.computed:
-        return "computed at each look"
-    if artefact.timing:
-        return f"`{artefact.timing.record}`"
-    if artefact.walks:
-        return f"`{artefact.walks}/`"
-    if artefact.learning:
-        return f"`svgpbench learn`, `{artefact.learning}`"
-    preset = f", `{artefact.preset}`" if artefact.preset else ""
-    return f"`{artefact.experiment}`{preset}" if artefact.experiment else "none"
+    if artefact.recorded:
+        loaded = artefact.recorded.load(paper, artefact, results)
+        if loaded.why_not:
+            cells = "not run"
+        elif loaded.records:
+            cells = str(len(loaded.records))
+            hours = f"{sum(record.wall_s for record in loaded.records) / 3600:.2g}"
+    where = artefact.evidence.where if artefact.evidence else "none"
+    return f"`{artefact.id}`: {artefact.what}", where, scope, grades, cells, hours

@@ -9,11 +9,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from svgpbench.config import Strict
+from svgpbench.config import Strict, Text
 from svgpbench.errors import unknown
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import Judged
-from svgpbench.papers.schema import Text
 
 
 class DecidingClaim(Strict):

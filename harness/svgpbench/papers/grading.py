@@ -12,8 +12,8 @@ import pandas as pd
 
 from svgpbench.json_values import json_value
 from svgpbench.papers import Artefact, Claim, Paper
-from svgpbench.papers.evidence import curves, stability, timings
-from svgpbench.papers.evidence.records import Computation, Evidence, command, compute, gather
+from svgpbench.papers.evidence.base import EvidenceFrame, PartOfPaper
+from svgpbench.papers.evidence.computed import Computation, compute
 from svgpbench.papers.findings import fill, with_explanation
 from svgpbench.papers.grades import Fidelity, Grade, Judgement, combined
 from svgpbench.papers.predicates.all_predicates import AnyPredicate
@@ -23,7 +23,7 @@ from svgpbench.stats.effects import Effect, with_interval
 from svgpbench.stats.rules import LASTING, MOMENT_SEPARATOR, VARIANTS, WatchedRules
 
 Role: TypeAlias = Literal["core", "erratum", "condition"]
-Kind: TypeAlias = Literal["theory", "experiments", "speed", "ours"]
+Kind: TypeAlias = PartOfPaper | Literal["ours"]
 
 
 @dataclass(frozen=True)
@@ -175,39 +175,17 @@ def judge(
     """Grade some claims of a paper from the records in a folder, which may be empty."""
     claims = list(claims)
     # several claims rest on one artefact: its records are read once
-    needed = {part.artefact for claim in claims for part in claim.parts}
+    needed = sorted({part.artefact for claim in claims for part in claim.parts})
     evidence = {
-        name: records
-        for name in sorted(needed)
-        if (records := evidence_of(paper, paper.artefact(name), results)) is not None
+        artefact.id: artefact.recorded.load(paper, artefact, results)
+        for artefact in map(paper.artefact, needed)
+        if artefact.recorded
     }
     judged = []
     for claim in claims:
         computation = compute(paper.name, claim.id) if is_computed(paper, claim) else None
         judged.append(_judged(paper, claim, computation, evidence, results))
     return judged
-
-
-def evidence_of(paper: Paper, artefact: Artefact, results: Path) -> Evidence | None:
-    """Return an artefact's records of any kind; None if it declares none."""
-    if artefact.id in paper.experiments:
-        return gather(results, artefact, paper.experiments[artefact.id])
-    if artefact.timing:
-        return timings.load_timing(results, artefact.timing)
-    if artefact.learning:
-        return curves.load_curves(results, artefact.learning)
-    return stability.load_stability(results, artefact.walks) if artefact.walks else None
-
-
-def _command(paper: Paper, artefact: Artefact, results: Path) -> str:
-    """Return the command that makes an artefact's records; empty if it declares none."""
-    if artefact.id in paper.experiments:
-        return command(paper.name, artefact, paper.experiments[artefact.id], results)
-    if artefact.timing:
-        return timings.command(paper, artefact.timing, results)
-    if artefact.learning:
-        return curves.command(artefact.learning, results)
-    return stability.command(artefact.walks, results) if artefact.walks else ""
 
 
 def is_computed(paper: Paper, claim: Claim) -> bool:
@@ -219,7 +197,7 @@ def _judged(
     paper: Paper,
     claim: Claim,
     computation: Computation | None,
-    evidence: dict[str, Evidence],
+    evidence: dict[str, EvidenceFrame],
     results: Path,
 ) -> Judged:
     parts = tuple(
@@ -234,21 +212,26 @@ def _judged(
         # of core parts alone: conditions never vote, under no variant either
         core = [part.variant_grades for part in parts if part.variant_grades]
         steadiness = {name: _combined([x[name] for x in core], parts) for name in VARIANTS}
-    artefacts = [paper.artefact(name) for name in claim.deciding]
+    deciding = [paper.artefact(name).evidence for name in claim.deciding]
+    of_paper = {evidence.part_of_paper for evidence in deciding if evidence}
     of_records = [evidence[part.artefact] for part in claim.parts if part.artefact in evidence]
     conditions = [
         source.condition
         for source in (computation, *of_records)
-        if source is not None and not (isinstance(source, Evidence) and source.why_not)
+        if source is not None and not (isinstance(source, EvidenceFrame) and source.why_not)
     ]
-    commands = [_command(paper, paper.artefact(name), results) for name in claim.artefacts]
+    commands = [
+        artefact.recorded.command(paper, artefact, results)
+        for artefact in map(paper.artefact, claim.artefacts)
+        if artefact.recorded
+    ]
     # by what decides: a claim with one timed artefact cannot be re-derived from traces alone
     kind: Kind = "experiments"
     if claim.ours:
         kind = "ours"
-    elif all(artefact.computed for artefact in artefacts):
+    elif of_paper == {"theory"} and all(deciding):
         kind = "theory"
-    elif any(artefact.timing or artefact.learning for artefact in artefacts):
+    elif "speed" in of_paper:
         kind = "speed"
     return Judged(
         claim,
@@ -258,7 +241,7 @@ def _judged(
         "; ".join(dict.fromkeys(conditions)),
         parts,
         steadiness,
-        tuple(filter(None, commands)),
+        tuple(commands),
     )
 
 
@@ -278,8 +261,7 @@ def _finding(paper: Paper, claim: Claim, grade: Grade, parts: tuple[Part, ...]) 
         missing = [
             artefact.id
             for artefact in map(paper.artefact, claim.artefacts)
-            if artefact.id not in paper.experiments
-            and not (artefact.computed or artefact.timing or artefact.walks or artefact.learning)
+            if artefact.evidence is None
         ]
         return f"no experiment: {', '.join(missing)}" if missing else "no predicate in code"
     stated_parts = list(zip(claim.parts, parts, strict=True))
@@ -296,7 +278,7 @@ def _judged_part(
     part: AnyPredicate,
     artefact: Artefact,
     computation: Computation | None,
-    evidence: dict[str, Evidence],
+    evidence: dict[str, EvidenceFrame],
 ) -> Part:
     role: Role = "core" if part.core else "erratum" if part.erratum else "condition"
 
@@ -312,14 +294,8 @@ def _judged_part(
     if part.artefact not in evidence:
         return not_run(f"no experiment: {part.artefact}")
     available = evidence[part.artefact]
-    if available.why_not:
-        return not_run(available.why_not)
-    if artefact.timing or artefact.learning:
-        timed = set(available.frame["method"])
-        if untimed := [name for name in part.compared if name not in timed]:
-            runs = f"the runs of {artefact.learning}"
-            where = artefact.timing.record if artefact.timing else runs
-            return not_run(f"no times of {', '.join(untimed)} in {where}")
+    if why := available.why_not_compared(part.compared):
+        return not_run(why)
     frame = available.rows_of(part.compared)
     judgement, variants = judge_part(part, frame)
     lasting = variants[LASTING].effects if variants else ()

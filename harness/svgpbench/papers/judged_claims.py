@@ -10,7 +10,8 @@ from svgpbench.errors import unknown
 from svgpbench.papers import Paper
 from svgpbench.papers.grading import Judged, judge
 from svgpbench.papers.precomputed import PrecomputedResults, precompute
-from svgpbench.papers.reproduction import PaperSelection, computed_artefacts, frames_of
+from svgpbench.papers.reproduction import frames_of
+from svgpbench.papers.selection import PaperSelection
 
 
 def judged_claims(
@@ -52,8 +53,8 @@ def judged_and_drawn(
     figures = [
         frame
         for selection in selections
-        for artefact in computed_artefacts(selection)
-        for frame in frames_of(artefact)
+        for artefact in selection.artefacts
+        for frame in frames_of(selection.paper, artefact)
     ]
     with precompute(papers, ids, lambda name: None, figures) as precomputed:
         ledger = [

@@ -25,6 +25,9 @@ from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.loading import is_file_name, parse_toml
 from svgpbench.experiments.plan import Plan
 from svgpbench.experiments.resolve import counts_of_runs, shown_names
+from svgpbench.papers.evidence.experiment import ExperimentEvidence
+from svgpbench.papers.evidence.timing import TimingEvidence
+from svgpbench.papers.evidence.training import TrainingEvidence
 from svgpbench.papers.predicates.all_predicates import AnyPredicate
 from svgpbench.papers.predicates.computations import ComputedPart
 from svgpbench.papers.predicates.times import Gain
@@ -108,11 +111,7 @@ def read_paper(folder: Traversable) -> Paper:
                 raise UserError(f"{where}: printed: there is no file {artefact.printed}")
             printed += _printed(folder, artefact.printed, artefact.id)
         if artefact.experiment:
-            experiments[artefact.id] = _load_experiment(folder, artefact, where)
-            if artefact.computed:
-                raise UserError(f"{where}: it is computed or has an experiment; leave one out")
-        elif artefact.preset:
-            raise UserError(f"{where}: a preset needs an experiment")
+            experiments[artefact.id] = _load_experiment(folder, artefact.experiment, where)
     for claim in claims:
         _check(folder.name, claim, about, experiments)
     return Paper(folder.name, about, claims, tuple(printed), experiments)
@@ -168,16 +167,15 @@ def _printed(folder: Traversable, file: str, artefact: str) -> list[PrintedFigur
 NUMBER = r"([<>]?-?\d+(\.\d+)?)?"
 
 
-def _load_experiment(folder: Traversable, artefact: Artefact, where: str) -> Experiment:
-    name = str(artefact.experiment)
+def _load_experiment(folder: Traversable, evidence: ExperimentEvidence, where: str) -> Experiment:
+    name, preset = evidence.experiment, evidence.preset
     try:
         experiment = load_experiment(str(folder / name) if is_file_name(name) else name)
     except UserError as error:
         raise UserError(f"{where}: {error}") from None
-    if artefact.preset and artefact.preset not in experiment.presets:
-        raise UserError(
-            f"{where}: {unknown(f'preset of {experiment.name}', artefact.preset, experiment.presets)}"
-        )
+    if preset and preset not in experiment.presets:
+        mistake = unknown(f"preset of {experiment.name}", preset, experiment.presets)
+        raise UserError(f"{where}: {mistake}")
     return experiment
 
 
@@ -197,15 +195,16 @@ def _check(paper: str, claim: Claim, about: PaperFile, experiments: dict[str, Ex
             raise UserError(f"{where_part}: {mistake}")
         artefact = artefacts[part.artefact]
         _check_kind(where_part, part, artefact)
-        if part.artefact in experiments:
-            experiment = experiments[part.artefact]
-            _check_methods(where_part, part, experiment, artefact.preset)
-            design = Design(*counts_of_runs(experiment, artefact.preset))
-            _check_runs(where_part, part, design, artefact)
-        elif artefact.learning:
-            plan = read_plan(Path(artefact.learning))
-            design = Design(len(plan.problems), 1, len(plan.seeds))
-            _check_runs(where_part, part, design, artefact)
+        match artefact.evidence:
+            case ExperimentEvidence(experiment=runs, preset=preset):
+                experiment = experiments[part.artefact]
+                _check_methods(where_part, part, experiment, preset)
+                design = Design(*counts_of_runs(experiment, preset))
+                _check_runs(where_part, part, design, f"preset {preset!r}" if preset else runs)
+            case TrainingEvidence(plan=runs):
+                plan = read_plan(Path(runs))
+                design = Design(len(plan.problems), 1, len(plan.seeds))
+                _check_runs(where_part, part, design, runs)
 
 
 def _check_methods(
@@ -229,11 +228,9 @@ def _check_methods(
             raise UserError(f"{where}: {compared!r}: {experiment.name} is not traced there")
 
 
-def _check_runs(where: str, part: AnyPredicate, design: Design, artefact: Artefact) -> None:
+def _check_runs(where: str, part: AnyPredicate, design: Design, runs: str) -> None:
     """Raise `UserError` if the runs of an artefact cannot decide a core part, whatever comes out."""
     if part.core and (lacking := part.lacks(design)):
-        runs = artefact.learning or artefact.experiment
-        runs = f"preset {artefact.preset!r}" if artefact.preset else runs
         raise UserError(
             f"{where}: {part.predicate!r} of artefact {part.artefact!r} can decide nothing: {runs} has "
             f"{design}; give it {lacking}, or set core = false"
@@ -250,8 +247,9 @@ def _check_kind(where: str, part: AnyPredicate, artefact: Artefact) -> None:
     if isinstance(part, ComputedPart) and not artefact.computed:
         raise UserError(
             f"{where}: predicate {part.predicate!r} reads what is computed, and artefact "
-            f"{part.artefact!r} is not; name one that has computed = true"
+            f"{part.artefact!r} is not; name one with evidence of kind 'computed'"
         )
-    problems = artefact.timing.problems if artefact.timing else ()
+    timing = artefact.evidence
+    problems = timing.problems if isinstance(timing, TimingEvidence) else ()
     if isinstance(part, Gain) and part.than not in problems:
         raise UserError(f"{where}: {unknown('problem of the artefact', part.than, problems)}")

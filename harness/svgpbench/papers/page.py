@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pandas as pd
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from svgpbench.atomic import write_whole
-from svgpbench.benchmarks.time_to_target.curves import draw_learning
-from svgpbench.benchmarks.time_to_target.plan import read_plan
-from svgpbench.errors import UserError
-from svgpbench.experiments.plan import Plan
 from svgpbench.output.table import Table, columns
 from svgpbench.output.table_formats import markdown
-from svgpbench.papers import Artefact, Paper
-from svgpbench.papers.evidence import curves, records, stability, timings
-from svgpbench.papers.evidence.curves import entries_of
+from svgpbench.papers import Artefact
 from svgpbench.papers.grading import Judged
 from svgpbench.papers.precomputed import NOT_PRECOMPUTED, PrecomputedResults
 from svgpbench.papers.published_values import as_text, with_missing
-from svgpbench.papers.reproduction import (
-    PRINTED_BESIDE_OURS,
-    PaperSelection,
-    WrittenArtefact,
-    WrittenFigure,
-    plan,
-    start_writing,
-    write_times,
-)
+from svgpbench.papers.report import PRINTED_BESIDE_OURS, ArtefactReport
+from svgpbench.papers.reproduction import plan, start_writing
+from svgpbench.papers.selection import PaperSelection
 
 PAGE = f"{PRINTED_BESIDE_OURS}.md"
 COLOURS = 128
@@ -45,7 +31,7 @@ GRADES = ("claim", "in a few words", "grade", "finding")
 
 def is_shown(artefact: Artefact) -> bool:
     """Return True unless an artefact is computed without a figure or printed numbers."""
-    return not artefact.computed or bool(artefact.figures or artefact.printed)
+    return not artefact.computed or bool(artefact.computed.figures or artefact.printed)
 
 
 def shown_of(selection: PaperSelection) -> PaperSelection:
@@ -73,9 +59,12 @@ def write_page(
     page_folder.mkdir(parents=True, exist_ok=True)
     pictures: dict[Path, Path] = {}
     with TemporaryDirectory() as scratch:
-        outputs = _write_artefacts(selection, judged, results, Path(scratch), precomputed)
+        writing = start_writing(
+            selection, plan(selection, None, ()), results, Path(scratch), judged, precomputed
+        )
+        reports = {name: future.result() for name, future in writing.items()}
         for artefact in selection.artefacts:
-            for figure in outputs[artefact.id].figures:
+            for figure in reports[artefact.id].figures:
                 if owner(selection.artefacts, artefact, figure.name) == artefact:
                     own_name = figure.name == artefact.id
                     stem = artefact.id if own_name else f"{artefact.id}-{figure.name}"
@@ -91,57 +80,13 @@ def write_page(
         "[claims](../../docs/claims.md).",
     ]
     sections += [
-        _section(selection, artefact, outputs[artefact.id], judged, results, pictures)
+        _section(selection, artefact, reports[artefact.id], judged, pictures)
         for artefact in selection.artefacts
     ]
     # the page comes last: it never shows a picture that is not there
     page = page_folder / PAGE
     write_whole(page, "\n\n".join([*sections, ""]).encode())
     return [page, *pictures.values()]
-
-
-def _write_artefacts(
-    selection: PaperSelection,
-    judged: Sequence[Judged],
-    results: Path,
-    scratch: Path,
-    precomputed: PrecomputedResults,
-) -> dict[str, WrittenArtefact]:
-    """Write the figures and tables of each artefact; return them by its id."""
-    empty = WrittenArtefact((), (), {}, 0)
-    outputs = dict.fromkeys((artefact.id for artefact in selection.artefacts), empty)
-    planned = plan(selection, None, ())
-    writing = start_writing(selection, planned, results, scratch, judged, precomputed)
-    outputs |= {name: future.result() for name, future in writing.items()}
-    for artefact in selection.artefacts:
-        try:
-            times = write_times(selection.paper, artefact, results, scratch).figures
-        except UserError:  # no times: the page shows the command
-            times = ()
-        written = outputs[artefact.id]
-        learning = _learning_figures(selection.paper, artefact, results, scratch)
-        figures = (*written.figures, *times, *learning)
-        outputs[artefact.id] = replace(written, figures=figures)
-    return outputs
-
-
-def _learning_figures(
-    paper: Paper, artefact: Artefact, results: Path, scratch: Path
-) -> Iterator[WrittenFigure]:
-    """Draw the learning curves against seconds if the artefact has a plan with records."""
-    if artefact.learning and (entries := entries_of(artefact.learning, results)):
-        declared = read_plan(Path(artefact.learning))
-        png = scratch / f"{artefact.learning}.png"
-        draw_learning(declared, entries, png)
-        titles = {"nlpd": "test NLPD", "elbo": "ELBO"}
-        what = " and ".join(titles[curve] for curve in declared.curves)
-        runs = sum(len(x.trained) for contestants in entries.values() for x in contestants)
-        yield WrittenFigure(
-            artefact.id,
-            png,
-            f"{paper.name}, {artefact.id}: {what} against seconds of training on "
-            f"{', '.join(entries)}: a curve for each of {runs} runs, a cross where one died.",
-        )
 
 
 def keep_picture(png: Path, path: Path) -> None:
@@ -167,8 +112,7 @@ def owner(artefacts: Sequence[Artefact], artefact: Artefact, figure: str = "") -
     """
     if not artefact.experiment:
         return artefact
-    runs = (artefact.experiment, artefact.preset)
-    twins = [twin for twin in artefacts if (twin.experiment, twin.preset) == runs]
+    twins = [twin for twin in artefacts if twin.evidence == artefact.evidence]
     namesakes = [
         twin
         for twin in twins
@@ -181,9 +125,8 @@ def owner(artefacts: Sequence[Artefact], artefact: Artefact, figure: str = "") -
 def _section(
     selection: PaperSelection,
     artefact: Artefact,
-    written: WrittenArtefact,
+    report: ArtefactReport,
     judged: Sequence[Judged],
-    results: Path,
     pictures: Mapping[Path, Path],
 ) -> str:
     """Return the section of an artefact; `pictures` has the saved picture of each figure's file."""
@@ -194,22 +137,23 @@ def _section(
     parts = [f"## {artefact.id}: {plain(artefact.what)}", settings]
     parts += [
         f"![{paper.name}, {artefact.id}, {x.name}]({pictures[x.png].name})\n\n{plain(x.caption)}"
-        for x in written.figures
+        for x in report.figures
         if x.png in pictures
     ]
-    owners = {owner(selection.artefacts, artefact, x.name).id for x in written.figures}
+    owners = {owner(selection.artefacts, artefact, x.name).id for x in report.figures}
     parts += [
         f"Its figure is that of {name}, of the same runs."
         for name in sorted(owners - {artefact.id})
     ]
-    if artefact.walks:
-        parts.append("Drawn as a map: [survival of natural gradients](../../docs/survival.md).")
-    if not written.statuses:  # such as data that the user must make first
-        parts += [f"{why}." for why in written.left_out if not why.startswith("no records")]
-    parts += [f"Not measured yet: `{line}`" for line in _missing(paper, artefact, written, results)]
+    if artefact.evidence and artefact.evidence.drawn_elsewhere:
+        parts.append(artefact.evidence.drawn_elsewhere)
+    if not report.statuses:  # such as data that the user must make first
+        parts += [f"{why}." for why in report.notes if not why.startswith("no records")]
+    if report.command:
+        parts.append(f"Not measured yet: `{report.command}`")
     printed = [x for x in paper.printed if x.artefact == artefact.id]
     if printed:
-        rows = with_missing(printed, written.comparisons, judged)
+        rows = with_missing(printed, report.comparisons, judged)
         parts.append(markdown(as_text(rows)))
         sets = dict.fromkeys(name for row in rows for name in row.ours.other_data)
         if sets:
@@ -217,13 +161,15 @@ def _section(
                 "Not testable here: the print is of other data, or of sets that it does not name. "
                 f"Ours: {plain(', '.join(sets))}."
             )
-    if artefact.timing and not (times := timings.load_timing(results, artefact.timing)).why_not:
-        parts += [markdown(_times(times.frame)), plain(f"Times: {times.condition}.")]
-    parts += [
-        f'<details markdown="1"><summary>Every number of ours</summary>\n\n{table}\n\n</details>'
-        for table in (plain(x.markdown) for x in written.tables if x.name != PRINTED_BESIDE_OURS)
-        if owner(selection.artefacts, artefact) == artefact
-    ]
+    tables = [table for table in report.tables if table.name != PRINTED_BESIDE_OURS]
+    if owner(selection.artefacts, artefact) == artefact:
+        parts += [plain(table.markdown) for table in tables if not table.folded]
+        parts += [
+            '<details markdown="1"><summary>Every number of ours</summary>\n\n'
+            f"{plain(table.markdown)}\n\n</details>"
+            for table in tables
+            if table.folded
+        ]
     grades = [
         [x.claim.id, x.claim.title, str(x.grade), x.finding]
         for x in judged
@@ -232,38 +178,6 @@ def _section(
     if grades:
         parts.append(plain(markdown(Table(columns(GRADES), grades))))
     return "\n\n".join(parts)
-
-
-def _times(frame: pd.DataFrame) -> Table:
-    """Return the summed step times in milliseconds: median and quartiles over rounds."""
-    header = columns(("problem", "method"), ("median, ms", "quartiles, ms", "rounds"))
-    rows = []
-    groups = frame.groupby(["problem", "method"], observed=True, sort=False)["seconds"]
-    for (problem, method), seconds in groups:
-        low, middle, high = (1000 * seconds.quantile(q) for q in (0.25, 0.5, 0.75))
-        span = f"{low:.3g} to {high:.3g}"
-        rows.append([str(problem), str(method), f"{middle:.3g}", span, str(len(seconds))])
-    return Table(header, rows)
-
-
-def _missing(
-    paper: Paper, artefact: Artefact, written: WrittenArtefact, results: Path
-) -> Iterator[str]:
-    """Yield the commands that make missing records; for an experiment, on its first backend."""
-    if artefact.id in paper.experiments:
-        experiment = paper.experiments[artefact.id]
-        line = records.command(paper.name, artefact, experiment, results)
-        plan = Plan.on_first_backend(experiment, artefact.preset)
-        if not written.statuses:
-            yield line
-        elif count := sum(x.cell_id not in written.statuses for x in plan.identities):
-            yield f"{line}  # {count} of {len(plan.configs)} cells"
-    if artefact.timing and timings.load_timing(results, artefact.timing).why_not:
-        yield timings.command(paper, artefact.timing, results)
-    if artefact.walks and stability.load_stability(results, artefact.walks).why_not:
-        yield stability.command(artefact.walks, results)
-    if artefact.learning and not entries_of(artefact.learning, results):
-        yield curves.command(artefact.learning, results)
 
 
 def plain(text: str) -> str:

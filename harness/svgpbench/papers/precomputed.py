@@ -14,7 +14,7 @@ import scipy.linalg  # noqa: F401  loads the BLAS whose threads are limited
 from threadpoolctl import threadpool_limits
 
 from svgpbench.papers import Paper
-from svgpbench.papers.evidence.records import ComputedFrame, compute, computed_frame
+from svgpbench.papers.evidence.computed import ComputedFrame, compute, computed_frame
 from svgpbench.papers.grading import Compute, is_computed
 from svgpbench.runs.cores import usable_cores
 from svgpbench.runs.parent_process import end_with

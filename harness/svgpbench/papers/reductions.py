@@ -19,7 +19,8 @@ def scope(
     `own_cells` are the cells of the artefact's own preset.
     """
     size = f"preset {preset}" if preset else "the experiment as declared"
-    own_size = f"preset {artefact.preset}" if artefact.preset else "the artefact's own size"
+    own_preset = artefact.experiment and artefact.experiment.preset
+    own_size = f"preset {own_preset}" if own_preset else "the artefact's own size"
     reductions = list(_reductions(cells, own_cells))
     if reductions:
         size += f", smaller than {own_size}: {', '.join(reductions)}"

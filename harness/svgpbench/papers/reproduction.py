@@ -1,4 +1,4 @@
-"""Select papers, artefacts and claims by name, and write an artefact's files from its records.
+"""Plan the artefacts of papers, and write their figures and tables from records and computed frames.
 
 Modules that import Matplotlib are imported where they are used: at the top of this module they would take
 a third of the time of `import svgpbench.api`.
@@ -6,18 +6,18 @@ a third of the time of `import svgpbench.api`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TypeAlias
 
 import pandas as pd
 
 from svgpbench.atomic import write_whole
 from svgpbench.csv_text import as_csv
-from svgpbench.errors import NotRecordedError, UserError, unknown
+from svgpbench.errors import NotRecordedError, UserError
 from svgpbench.experiments import FigureEntry, Selection, TableEntry
 from svgpbench.experiments.plan import Plan
 from svgpbench.experiments.resolve import DEFAULT_PRESET
@@ -29,10 +29,10 @@ from svgpbench.output.figure_and_table_types import (
     entries_of,
     kind_of,
 )
-from svgpbench.output.table import Table
 from svgpbench.output.table_formats import latex, markdown
-from svgpbench.papers import Artefact, Claim, Paper, load_paper, paper_folders
-from svgpbench.papers.evidence.timings import load_timing
+from svgpbench.papers import Artefact, Paper
+from svgpbench.papers.evidence.computed import ComputedEvidence
+from svgpbench.papers.evidence.experiment import ExperimentEvidence
 from svgpbench.papers.grading import Judged
 from svgpbench.papers.precomputed import NOT_PRECOMPUTED, PrecomputedResults
 from svgpbench.papers.published_values import (
@@ -43,17 +43,22 @@ from svgpbench.papers.published_values import (
     compare_with_records,
 )
 from svgpbench.papers.reductions import scope
+from svgpbench.papers.report import (
+    PRINTED_BESIDE_OURS,
+    ArtefactReport,
+    WrittenFigure,
+    WrittenTable,
+    beside,
+    write_table,
+)
+from svgpbench.papers.selection import PaperSelection
 from svgpbench.plugins import FIGURES, TABLES
 from svgpbench.results.collect import Collected, collect
 
+PRINTED = "printed"
+"""Name of the computed frame that is compared with printed numbers."""
 
-@dataclass(frozen=True)
-class PaperSelection:
-    """Selected artefacts of a paper, and the claims that need them."""
-
-    paper: Paper
-    artefacts: tuple[Artefact, ...]
-    claims: tuple[Claim, ...]
+Written: TypeAlias = WrittenFigure | WrittenTable | PrintedComparison
 
 
 @dataclass(frozen=True)
@@ -62,101 +67,11 @@ class PlannedArtefact:
 
     paper: Paper
     artefact: Artefact
+    evidence: ExperimentEvidence
     plan: Plan
     scope: str  # caption text: preset, and reductions from the paper
     figures: dict[str, FigureKind]
     tables: dict[str, TableKind]
-
-
-@dataclass(frozen=True)
-class ComputedArtefact:
-    """An artefact whose figures are drawn from computed frames."""
-
-    paper: Paper
-    artefact: Artefact
-    figures: dict[str, ComputedFigure]
-
-
-class WrittenFigure(NamedTuple):
-    """A figure that was drawn."""
-
-    name: str
-    png: Path
-    caption: str
-    pdf: Path | None = None
-    numbers: Path | None = None  # CSV of a computed frame
-    module: str = ""  # name of the module that draws it
-
-
-class WrittenTable(NamedTuple):
-    """Tables that were built under one name, with their footnotes and files."""
-
-    name: str
-    tables: tuple[Table, ...]
-    notes: tuple[str, ...]
-    markdown: str
-    csv: Path
-    latex: Path
-    module: str = ""  # name of the module that builds them
-
-
-@dataclass(frozen=True)
-class WrittenFiles:
-    """Files of one figure or table, and their content."""
-
-    files: tuple[Path, ...] = ()
-    figures: tuple[WrittenFigure, ...] = ()
-    tables: tuple[WrittenTable, ...] = ()
-    comparisons: tuple[PrintedComparison, ...] = ()
-
-
-@dataclass(frozen=True)
-class WrittenArtefact:
-    """Files of an artefact, reasons for those left out, and the statuses of its records."""
-
-    files: tuple[Path, ...]
-    left_out: tuple[str, ...]
-    statuses: Mapping[str, str]  # of each record, by cell id
-    missing: int
-    computed: bool = False  # from computed frames, without records
-    figures: tuple[WrittenFigure, ...] = ()
-    tables: tuple[WrittenTable, ...] = ()
-    comparisons: tuple[PrintedComparison, ...] = ()
-    incomplete: bool = False  # whether something that is recorded is not in the files
-
-
-def choose(names: Sequence[str]) -> list[PaperSelection]:
-    """Select papers (`adam2021`), artefacts (`adam2021/fig3`) and claims (`adam2021-16`) by name.
-
-    Without names all papers are selected. A claim adds its artefacts, and an artefact the claims that need
-    it. Raises `UserError` with the nearest name if a name is unknown.
-    """
-    papers = [load_paper(name) for name in paper_folders()]
-    all_names = {paper.name for paper in papers}
-    all_names |= {f"{paper.name}/{x.id}" for paper in papers for x in paper.about.artefacts}
-    all_names |= {claim.id for paper in papers for claim in paper.claims}
-    for name in names:
-        if name not in all_names:
-            raise unknown("paper, artefact or claim", name, all_names)
-    selections = []
-    for paper in papers:
-        of_paper = names or [paper.name]
-        ids = {
-            artefact.id
-            for artefact in paper.about.artefacts
-            if paper.name in of_paper or f"{paper.name}/{artefact.id}" in of_paper
-        }
-        claims = [x for x in paper.claims if x.id in of_paper or ids.intersection(x.artefacts)]
-        ids |= {name for claim in claims if claim.id in of_paper for name in claim.artefacts}
-        artefacts = [artefact for artefact in paper.about.artefacts if artefact.id in ids]
-        if artefacts:
-            selections.append(PaperSelection(paper, tuple(artefacts), tuple(claims)))
-    return selections
-
-
-def all_of(paper: Paper) -> PaperSelection:
-    """Select all artefacts and claims of a paper."""
-    return PaperSelection(paper, paper.about.artefacts, paper.claims)
 
 
 def plan(
@@ -167,25 +82,31 @@ def plan(
     Raises `UserError` for an unknown preset, and for a figure or table that is declared wrongly.
     """
     return [
-        _planned(selection.paper, artefact, preset or artefact.preset, backends)
+        _planned(selection.paper, artefact, artefact.experiment, preset, backends)
         for artefact in selection.artefacts
         if artefact.experiment
     ]
 
 
 def _planned(
-    paper: Paper, artefact: Artefact, preset: str | None, backends: Sequence[str]
+    paper: Paper,
+    artefact: Artefact,
+    evidence: ExperimentEvidence,
+    preset: str | None,
+    backends: Sequence[str],
 ) -> PlannedArtefact:
+    preset = preset or evidence.preset
     experiment = paper.experiments[artefact.id]
     selection = Selection(backends=backends)
     planned = Plan.of(experiment, preset, selection)
-    own = Plan.of(experiment, artefact.preset, selection)
+    own = Plan.of(experiment, evidence.preset, selection)
     shown_preset = preset or (DEFAULT_PRESET if DEFAULT_PRESET in experiment.presets else "")
     figures = entries_of(experiment.figures, FigureEntry(name="convergence"), "figure", None)
     tables = entries_of(experiment.tables, TableEntry(name="finals"), "table", None)
     return PlannedArtefact(
         paper,
         artefact,
+        evidence,
         planned,
         scope(artefact, shown_preset, planned.configs, own.configs),
         {entry.name: kind_of(FIGURES, entry, experiment) for entry in figures},
@@ -193,37 +114,27 @@ def _planned(
     )
 
 
-PRINTED = "printed"
-"""Name of the computed frame that is compared with printed numbers."""
-
-PRINTED_BESIDE_OURS = "printed-beside-ours"
-"""Name of the table of printed numbers."""
-
-
-def computed_artefacts(selection: PaperSelection) -> list[ComputedArtefact]:
-    """Return the computed artefacts that have figures or printed numbers.
+def computed_figures(paper: Paper, artefact: Artefact) -> dict[str, ComputedFigure]:
+    """Return the figures of an artefact's computed frames, by name; empty if it is not computed.
 
     Raises `UserError` for a figure that is declared wrongly.
     """
-    paper = selection.paper
-    return [
-        ComputedArtefact(
-            paper,
-            artefact,
-            {
-                entry.name: computed_figure(entry, artefact.figures, f"{paper.name}/{artefact.id}")
-                for entry in artefact.figures
-            },
-        )
-        for artefact in selection.artefacts
-        if artefact.figures or (artefact.computed and artefact.printed)
-    ]
+    figures = artefact.computed.figures if artefact.computed else ()
+    where = f"{paper.name}/{artefact.id}"
+    return {entry.name: computed_figure(entry, figures, where) for entry in figures}
 
 
-def frames_of(computed: ComputedArtefact) -> list[tuple[str, str]]:
-    """Return the (paper, name) of each frame that `write_computed` draws or compares."""
-    paper, artefact = computed.paper.name, computed.artefact.id
-    return [(paper, f"{artefact}/{name}") for name in (*computed.figures, PRINTED)]
+def frames_of(paper: Paper, artefact: Artefact) -> list[tuple[str, str]]:
+    """Return the (paper, name) of each computed frame that is drawn or compared with printed numbers.
+
+    Raises `UserError` for a figure that is declared wrongly.
+    """
+    if not artefact.computed:
+        return []
+    names = list(computed_figures(paper, artefact))
+    if names or artefact.printed:
+        names.append(PRINTED)
+    return [(paper.name, f"{artefact.id}/{name}") for name in names]
 
 
 def start_writing(
@@ -233,192 +144,190 @@ def start_writing(
     out: Path,
     judged: Sequence[Judged],
     precomputed: PrecomputedResults = NOT_PRECOMPUTED,
-) -> dict[str, Future[WrittenArtefact]]:
-    """Start `write` for each planned artefact and `write_computed` for each computed one; return them by id.
+) -> dict[str, Future[ArtefactReport]]:
+    """Start writing every artefact to `out`/paper/artefact; return the reports by the artefact's id.
 
-    Raises `UserError` if a figure is declared wrongly. A future raises what its function raises.
+    Raises `UserError` if a figure is declared wrongly. A future raises `OSError` if a folder cannot be
+    created, and `UserError` if a computed frame lacks a column that its figure needs or its files cannot be
+    written.
     """
-    submit = precomputed.executor.submit
-    writing = {x.artefact.id: submit(write, x, results, out, judged) for x in planned}
-    for computed in computed_artefacts(selection):
-        frames = {name: precomputed.frame(*name) for name in frames_of(computed)}
-        writing[computed.artefact.id] = submit(write_computed, computed, frames, out, judged)
+    paper, plans = selection.paper, {x.artefact.id: x for x in planned}
+    writing: dict[str, Future[ArtefactReport]] = {}
+    for artefact in selection.artefacts:
+        work: Callable[[], ArtefactReport]
+        if artefact.id in plans:
+            work = partial(write_planned, plans[artefact.id], results, out, judged)
+        elif artefact.computed:
+            figures = computed_figures(paper, artefact)
+            frames = {name: precomputed.frame(*name) for name in frames_of(paper, artefact)}
+            evidence = artefact.computed
+            work = partial(write_computed, paper, artefact, evidence, figures, frames, out, judged)
+        else:
+            work = partial(write_recorded, paper, artefact, results, out)
+        writing[artefact.id] = precomputed.executor.submit(work)
     return writing
 
 
 def write_computed(
-    computed: ComputedArtefact,
+    paper: Paper,
+    artefact: Artefact,
+    evidence: ComputedEvidence,
+    figures: Mapping[str, ComputedFigure],
     frames: Mapping[tuple[str, str], pd.DataFrame | None],
     out: Path,
     judged: Sequence[Judged],
-) -> WrittenArtefact:
-    """Draw and write an artefact's computed frames, which are by (paper, name), to `out`/paper/artefact.
-
-    Raises `UserError` if a frame lacks a column that its figure needs or a file cannot be written, and
-    `OSError` if the folder cannot be created.
-    """
+) -> ArtefactReport:
+    """Draw an artefact's computed frames, which are by (paper, name), and compare one with the print."""
     from svgpbench.output.figure import draw_computed
 
-    paper, artefact = computed.paper.name, computed.artefact.id
-    folder = out / paper / artefact
-    folder.mkdir(parents=True, exist_ok=True)
-    outputs: list[WrittenFiles] = []
-    left_out: list[str] = []
-    for name, kind in computed.figures.items():
-        frame = frames[paper, f"{artefact}/{name}"]
+    if not frames:
+        return ArtefactReport(evidence.rests_on)
+    title, folder = f"{paper.name}/{artefact.id}", _folder(out, paper, artefact)
+    written: list[Written] = []
+    notes: list[str] = []
+    for name, kind in figures.items():
+        frame = frames[paper.name, f"{artefact.id}/{name}"]
         if frame is None:
-            left_out.append(f"nothing computes {artefact}/{name}")
+            notes.append(f"nothing computes {artefact.id}/{name}")
             continue
-        png, pdf, caption, numbers = _paths(folder / name, "png", "pdf", "txt", "csv")
-        text = draw_computed(frame, kind, f"{paper}/{artefact}", png, pdf)
-        write_whole(caption, f"{text}\n".encode())
+        png, pdf, numbers = (beside(folder / name, suffix) for suffix in ("png", "pdf", "csv"))
+        caption = draw_computed(frame, kind, title, png, pdf)
         write_whole(numbers, as_csv(frame).encode())
-        figure = WrittenFigure(name, png, text, pdf, numbers, type(kind).__module__)
-        outputs.append(WrittenFiles((png, pdf, caption, numbers), (figure,)))
-    frame = frames[paper, f"{artefact}/{PRINTED}"]
+        module = type(kind).__module__
+        written.append(WrittenFigure(name, caption, png, pdf, module, numbers).with_caption())
+    frame = frames[paper.name, f"{artefact.id}/{PRINTED}"]
     if frame is not None:
-        printed = [x for x in computed.paper.printed if x.artefact == artefact]
+        printed = [x for x in paper.printed if x.artefact == artefact.id]
         rows = compare_with_computed(printed, frame, judged)
         shown = len({row.printed for row in rows})
-        text = (
-            f"{paper}, {artefact}: {shown} of {len(printed)} printed figures beside ours, computed."
-        )
-        outputs.append(_comparison_files(rows, text, folder / PRINTED_BESIDE_OURS))
-    return _written_artefact(outputs, left_out, {}, 0, computed=True)
+        compared = f"{shown} of {len(printed)} printed figures beside ours, computed."
+        caption = f"{paper.name}, {artefact.id}: {compared}"
+        written += _comparison(rows, caption, folder)
+    return _with(ArtefactReport(evidence.rests_on, notes=tuple(notes)), written)
 
 
-def _written_artefact(
-    outputs: Sequence[WrittenFiles],
-    left_out: Sequence[str],
-    statuses: Mapping[str, str],
-    missing: int,
-    *,
-    computed: bool = False,
-) -> WrittenArtefact:
-    return WrittenArtefact(
-        tuple(path for output in outputs for path in output.files),
-        tuple(left_out),
-        statuses,
-        missing,
-        computed,
-        tuple(figure for output in outputs for figure in output.figures),
-        tuple(table for output in outputs for table in output.tables),
-        tuple(row for output in outputs for row in output.comparisons),
-    )
+def write_recorded(paper: Paper, artefact: Artefact, results: Path, out: Path) -> ArtefactReport:
+    """Draw and tabulate records that are not of an experiment, as their kind of evidence does it."""
+    evidence = artefact.recorded
+    if evidence is None:
+        return ArtefactReport("; ".join(filter(None, ["no experiment makes it", artefact.missing])))
+    report = ArtefactReport(evidence.rests_on)
+    try:
+        if why := evidence.load(paper, artefact, results).why_not:
+            command = evidence.command(paper, artefact, results)
+            return replace(report, notes=(why,), command=command)
+        folder = out / paper.name / artefact.id
+        return _with(report, evidence.write(paper, artefact, results, folder))
+    except UserError as error:
+        return replace(report, notes=(str(error),), incomplete=True)
 
 
-def write(
+def write_planned(
     planned: PlannedArtefact, results: Path, out: Path, judged: Sequence[Judged]
-) -> WrittenArtefact:
-    """Write an artefact's files to `out`/paper/artefact from the records in `results`.
+) -> ArtefactReport:
+    """Draw and tabulate the records of an experiment, and compare them with the print.
 
-    `left_out` has the reason for each file that is not made, such as missing records or an unwritable file.
-    Raises `OSError` if the folder cannot be created.
+    `notes` has the reason for each file that is not made, such as missing records or an unwritable file.
     """
+    report = ArtefactReport(planned.evidence.rests_on, missing=len(planned.plan.configs))
     try:
         collected = collect(results, planned.plan)
     except UserError as error:
-        return WrittenArtefact((), (str(error),), {}, len(planned.plan.configs))
+        command = _remaining(planned, {}, results)
+        return replace(report, notes=(str(error),), command=command)
+    statuses = {record.cell_id: record.status for record in collected.records}
     collected = replace(collected, notes=(planned.scope, *collected.notes))
-    folder = out / planned.paper.name / planned.artefact.id
-    folder.mkdir(parents=True, exist_ok=True)
-    writers: list[Callable[[], WrittenFiles]] = [
+    folder = _folder(out, planned.paper, planned.artefact)
+    writers: list[Callable[[], Iterable[Written]]] = [
         *(
-            partial(_write_figure, collected, folder / x, planned.figures[x])
-            for x in planned.figures
+            partial(_figure, collected, folder / name, kind)
+            for name, kind in planned.figures.items()
         ),
-        *(partial(_write_table, collected, folder / x, planned.tables[x]) for x in planned.tables),
-        partial(_write_comparison, planned, collected, folder / PRINTED_BESIDE_OURS, judged),
+        *(partial(_table, collected, folder / name, kind) for name, kind in planned.tables.items()),
+        partial(_printed_beside_ours, planned, collected, folder, judged),
     ]
-    outputs: list[WrittenFiles] = []
-    left_out: list[str] = []
+    written: list[Written] = []
+    notes: list[str] = []
     incomplete = False
     for writer in writers:
         try:
-            outputs.append(writer())
+            written += writer()
         except UserError as error:
-            left_out.append(str(error))
+            notes.append(str(error))
             incomplete |= not isinstance(error, NotRecordedError)
-    statuses = {record.cell_id: record.status for record in collected.records}
-    written = _written_artefact(outputs, left_out, statuses, collected.missing)
-    return replace(written, incomplete=incomplete)
+    report = replace(
+        report,
+        notes=tuple(notes),
+        statuses=statuses,
+        missing=collected.missing,
+        command=_remaining(planned, statuses, results),
+        incomplete=incomplete,
+    )
+    return _with(report, written)
 
 
-def write_times(paper: Paper, artefact: Artefact, results: Path, out: Path) -> WrittenFiles:
-    """Draw an artefact's step times to `out`/paper/artefact; nothing without timing or with one problem.
-
-    Raises `UserError` if there are no times or a file cannot be written, and `OSError` if the folder cannot
-    be created.
-    """
-    if artefact.timing is None or len(artefact.timing.problems) == 1:
-        return WrittenFiles()
-    from svgpbench.papers import times_figure
-
-    times = load_timing(results, artefact.timing)
-    if times.why_not:
-        raise UserError(times.why_not)
+def _folder(out: Path, paper: Paper, artefact: Artefact) -> Path:
     folder = out / paper.name / artefact.id
     folder.mkdir(parents=True, exist_ok=True)
-    png, pdf, caption = _paths(folder / "times", "png", "pdf", "txt")
-    description = times_figure.draw_times(times, artefact.timing, png, pdf)
-    text = f"{paper.name}, {artefact.id}: {description}"
-    write_whole(caption, f"{text}\n".encode())
-    figure = WrittenFigure("times", png, text, pdf, module=times_figure.__name__)
-    return WrittenFiles((png, pdf, caption), (figure,))
+    return folder
 
 
-def _write_figure(collected: Collected, stem: Path, kind: FigureKind) -> WrittenFiles:
+def _with(report: ArtefactReport, written: Iterable[Written]) -> ArtefactReport:
+    written = list(written)
+    return replace(
+        report,
+        figures=tuple(x for x in written if isinstance(x, WrittenFigure)),
+        tables=tuple(x for x in written if isinstance(x, WrittenTable)),
+        comparisons=tuple(x for x in written if isinstance(x, PrintedComparison)),
+    )
+
+
+def _remaining(planned: PlannedArtefact, statuses: Mapping[str, str], results: Path) -> str:
+    """Return the command that makes the missing records on the first backend; empty if none is missing."""
+    evidence = planned.evidence
+    line = evidence.command(planned.paper, planned.artefact, results)
+    if not statuses:
+        return line
+    cells = Plan.on_first_backend(planned.plan.experiment, evidence.preset).identities
+    count = sum(cell.cell_id not in statuses for cell in cells)
+    return f"{line}  # {count} of {len(cells)} cells" if count else ""
+
+
+def _figure(collected: Collected, stem: Path, kind: FigureKind) -> Iterator[WrittenFigure]:
     from svgpbench.output.figure import draw_figure
 
-    png, pdf, caption = _paths(stem, "png", "pdf", "txt")
-    text = draw_figure(collected, png, kind, pdf)
-    write_whole(caption, f"{text}\n".encode())
-    figure = WrittenFigure(stem.name, png, text, pdf, module=type(kind).__module__)
-    return WrittenFiles((png, pdf, caption), (figure,))
+    png, pdf = beside(stem, "png"), beside(stem, "pdf")
+    caption = draw_figure(collected, png, kind, pdf)
+    yield WrittenFigure(stem.name, caption, png, pdf, type(kind).__module__).with_caption()
 
 
-def _write_table(collected: Collected, stem: Path, kind: TableKind) -> WrittenFiles:
+def _table(collected: Collected, stem: Path, kind: TableKind) -> Iterator[WrittenTable]:
     built = kind.build(collected)
-    text = built.to_markdown()
-    files = _write_texts(stem, text, built.to_latex(), built.to_csv())
-    module = type(kind).__module__
-    table = WrittenTable(stem.name, built.tables, built.footnotes, text, files[2], files[1], module)
-    return WrittenFiles(files, tables=(table,))
+    texts = built.to_markdown(), built.to_latex(), built.to_csv()
+    yield write_table(stem, built.tables, built.footnotes, texts, type(kind).__module__)
 
 
-def _write_comparison(
-    planned: PlannedArtefact, collected: Collected, stem: Path, judged: Sequence[Judged]
-) -> WrittenFiles:
+def _printed_beside_ours(
+    planned: PlannedArtefact, collected: Collected, folder: Path, judged: Sequence[Judged]
+) -> Iterator[WrittenTable | PrintedComparison]:
     """Write the table of printed numbers beside ours; nothing if no setting has records."""
     printed = [x for x in planned.paper.printed if x.artefact == planned.artefact.id]
     stand_in = bool(planned.artefact.missing)
     methods = planned.plan.experiment.methods
     rows = compare_with_records(printed, collected.records, judged, methods, stand_in=stand_in)
-    if not rows:
-        return WrittenFiles()
-    shown = len({row.printed for row in rows})
-    caption = (
-        f"{planned.paper.name}, {planned.artefact.id}: {shown} of {len(printed)} printed figures "
-        f"beside ours, means with half their 95 % intervals. {planned.scope}."
-    )
-    return _comparison_files(rows, caption, stem)
+    if rows:
+        shown = len({row.printed for row in rows})
+        caption = (
+            f"{planned.paper.name}, {planned.artefact.id}: {shown} of {len(printed)} printed figures "
+            f"beside ours, means with half their 95 % intervals. {planned.scope}."
+        )
+        yield from _comparison(rows, caption, folder)
 
 
-def _comparison_files(rows: Sequence[PrintedComparison], caption: str, stem: Path) -> WrittenFiles:
+def _comparison(
+    rows: Sequence[PrintedComparison], caption: str, folder: Path
+) -> Iterator[WrittenTable | PrintedComparison]:
     table = as_text(rows)
-    text = f"{markdown(table)}\n\n{caption}"
-    files = _write_texts(stem, text, latex(table, caption), as_csv(as_frame(rows)))
-    written = WrittenTable(stem.name, (table,), (caption,), text, files[2], files[1])
-    return WrittenFiles(files, tables=(written,), comparisons=tuple(rows))
-
-
-def _write_texts(stem: Path, as_markdown: str, as_latex: str, as_csv: str) -> tuple[Path, ...]:
-    paths = _paths(stem, "md", "tex", "csv")
-    for path, text in zip(paths, (as_markdown, as_latex, as_csv), strict=True):
-        write_whole(path, f"{text.rstrip()}\n".encode())
-    return paths
-
-
-def _paths(stem: Path, *suffixes: str) -> tuple[Path, ...]:
-    # not with_suffix, which cuts a name at its last dot
-    return tuple(stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes)
+    texts = f"{markdown(table)}\n\n{caption}", latex(table, caption), as_csv(as_frame(rows))
+    yield write_table(folder / PRINTED_BESIDE_OURS, [table], [caption], texts)
+    yield from rows

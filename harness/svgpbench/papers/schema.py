@@ -8,13 +8,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
-from svgpbench.config import Strict
-from svgpbench.experiments.schema import FigureEntry
+from svgpbench.config import Strict, Text
+from svgpbench.papers.evidence.base import RecordedEvidence
+from svgpbench.papers.evidence.computed import ComputedEvidence
+from svgpbench.papers.evidence.experiment import ExperimentEvidence
+from svgpbench.papers.evidence.stability import StabilityEvidence
+from svgpbench.papers.evidence.timing import TimingEvidence
+from svgpbench.papers.evidence.training import TrainingEvidence
 from svgpbench.papers.findings import placeholders
 from svgpbench.papers.grades import Fidelity
 from svgpbench.papers.predicates.all_predicates import AnyPredicate
-
-Text = Annotated[str, Field(min_length=1)]
 
 
 class Erratum(Strict):
@@ -31,37 +34,42 @@ class Deviation(Strict):
     why: Text
 
 
-class Timing(Strict):
-    """Step times that an artefact reads from a record of `svgpbench speed`."""
-
-    record: Text  # path below the results folder
-    problems: Annotated[tuple[Text, ...], Field(min_length=1)]
-    steps: Annotated[tuple[Text, ...], Field(min_length=1)]  # their times are summed in each round
-    methods: tuple[Text, ...] = ()  # methods to time; empty: the default methods and the peers
+AnyEvidence = Annotated[
+    ExperimentEvidence | TimingEvidence | TrainingEvidence | StabilityEvidence | ComputedEvidence,
+    Field(discriminator="kind"),
+]
 
 
 class Artefact(Strict):
-    """Evidence for claims: a figure or table of the paper, or a check of our own."""
+    """A figure or table of the paper, or a check of our own, and the evidence that it rests on."""
 
     id: Text
     what: Text
     settings: Text
-    experiment: Text | None = None  # a shipped experiment, or a .toml file in the paper's folder
-    preset: Text | None = None
-    timing: Timing | None = None
-    walks: Text | None = None  # folder of `svgpbench survive` records below the results
-    learning: Text | None = None  # a shipped plan of `svgpbench learn`
-    computed: bool = False  # each time, by the paper's entry in `svgpbench.computed`
-    figures: tuple[FigureEntry, ...] = ()  # of computed frames; an experiment declares its own
+    evidence: AnyEvidence | None = None
     printed: Text | None = None  # a CSV in the paper's folder
     missing: str = ""  # unavailable data, and the data used instead
     smaller: str = ""  # sizes below the printed ones at its preset
 
+    @property
+    def experiment(self) -> ExperimentEvidence | None:
+        """Its evidence if it is an experiment's."""
+        return self.evidence if isinstance(self.evidence, ExperimentEvidence) else None
+
+    @property
+    def recorded(self) -> RecordedEvidence | None:
+        """Its evidence if records have it."""
+        return self.evidence if isinstance(self.evidence, RecordedEvidence) else None
+
+    @property
+    def computed(self) -> ComputedEvidence | None:
+        """Its evidence if it is computed at each look."""
+        return self.evidence if isinstance(self.evidence, ComputedEvidence) else None
+
     @model_validator(mode="after")
-    def _figures_are_computed(self) -> Artefact:
-        if self.figures and not self.computed:
-            raise ValueError("its figures are of what is computed; set computed = true")
-        _refuse_twice("figure", [figure.name for figure in self.figures], "name")
+    def _figures_are_unique(self) -> Artefact:
+        if self.computed:
+            _refuse_twice("figure", [figure.name for figure in self.computed.figures], "name")
         return self
 
 

@@ -16,7 +16,9 @@ from svgpbench.papers.grades import Fidelity, Grade
 from svgpbench.papers.grading import Judged
 from svgpbench.papers.page import keep_picture
 from svgpbench.papers.precomputed import NOT_PRECOMPUTED, PrecomputedResults
-from svgpbench.papers.reproduction import WrittenArtefact, all_of, plan, start_writing
+from svgpbench.papers.report import ArtefactReport
+from svgpbench.papers.reproduction import plan, start_writing
+from svgpbench.papers.selection import all_of
 from svgpbench.results.store import records_in
 from svgpbench.site.artefacts import FOLDER as ARTEFACTS
 from svgpbench.site.artefacts import artefact_entries
@@ -104,7 +106,7 @@ class _Building:
         self.downloads = Downloads(site)
         self.left_out: list[str] = []
         self.pages = 0
-        self.writing: dict[str, dict[str, Future[WrittenArtefact]]] = {}  # by paper and artefact
+        self.writing: dict[str, dict[str, Future[ArtefactReport]]] = {}  # by paper and artefact
 
     def build(self) -> Built:
         for paper in self.papers:  # first, so that the other pages are made meanwhile
@@ -187,14 +189,14 @@ class _Building:
         for paper in self.papers:
             self.tell(paper.name)
             entries = self._entries(paper)
-            written = {name: x.result() for name, x in self.writing[paper.name].items()}
+            reports = {name: x.result() for name, x in self.writing[paper.name].items()}
             content = {
                 "paper": paper,
                 "entries": entries,
                 "groups": by_kind(entries),
                 "counts": _counts(_claims(entries)),
                 "artefacts": artefact_entries(
-                    paper, written, self.results, self.site, self.downloads
+                    paper, reports, self.results, self.site, self.downloads
                 ),
                 "links": self.downloads.add_paper(paper),
                 "results": self.results,

@@ -12,7 +12,6 @@ from types import ModuleType
 
 from svgpbench.experiments import shipped_experiments
 from svgpbench.papers import Artefact, Paper, paper_folders
-from svgpbench.papers.evidence.curves import LEARNING
 from svgpbench.results import tidy
 from svgpbench.results.records import parquet_path
 from svgpbench.results.store import experiments, records_in
@@ -70,7 +69,8 @@ class Downloads:
         """Add the files that declare an artefact; yield links to them and to its existing records."""
         folder = paper_folders()[paper.name]
         if artefact.experiment:
-            file = shipped_experiments().get(artefact.experiment, folder / artefact.experiment)
+            declared = artefact.experiment.experiment
+            file = shipped_experiments().get(declared, folder / declared)
             name = file.name.removesuffix(".toml")
             description = f"the experiment that makes {paper.name}/{artefact.id}"
             yield self._add_text(file, f"experiments/{name}.toml", "experiment file", description)
@@ -79,12 +79,10 @@ class Downloads:
             path = f"papers/{paper.name}/{artefact.printed.rpartition('/')[2]}"
             description = f"figures as {paper.name} prints them"
             yield self._add_text(folder / artefact.printed, path, "printed figures", description)
-        if artefact.timing:
-            yield from self._existing("times", artefact.timing.record)
-        folders = [artefact.walks, LEARNING if artefact.learning else None]
-        for prefix in (f"{FOLDER}/{name}/" for name in folders if name):
+        if artefact.recorded and artefact.recorded.path:
+            records = f"{FOLDER}/{artefact.recorded.path}"
             for path in self.files:
-                if path.startswith(prefix):
+                if path == records or path.startswith(f"{records}/"):
                     yield Link(path.rpartition("/")[2], path)
 
     def of_experiment(self, name: str) -> Iterator[Link]:

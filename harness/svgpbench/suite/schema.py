@@ -12,7 +12,14 @@ from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field, PositiveInt, ValidationError, model_validator
 
-from svgpbench.config import KernelConfig, LikelihoodConfig, Positive, Strict, with_new_defaults
+from svgpbench.config import (
+    KernelConfig,
+    LikelihoodConfig,
+    Positive,
+    Strict,
+    Text,
+    with_new_defaults,
+)
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments.error_messages import data_errors_are_the_users, one_line
 from svgpbench.experiments.loading import parse_toml
@@ -92,7 +99,7 @@ class SizeClass(Strict):
 class Entrant(Strict):
     """A method with its options and its grid of rates."""
 
-    label: Annotated[str, Field(min_length=1)]
+    label: Text
     name: str
     options: dict[str, str | bool | int | float] = Field(default_factory=dict)
     bases: dict[PositiveInt, tuple[PositiveInt, PositiveInt]] = Field(default_factory=dict)
@@ -127,7 +134,7 @@ class SuiteProblem(Strict):
 
     data: str
     likelihood: Annotated[LikelihoodConfig, with_new_defaults("likelihood")]
-    why: Annotated[str, Field(min_length=1)]
+    why: Text
     name: str = ""
     lite: bool = False  # part of the preset `lite`
 

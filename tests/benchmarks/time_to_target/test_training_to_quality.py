@@ -184,7 +184,7 @@ def test_a_plan_may_ask_for_the_first_rows_and_for_two_bases() -> None:
     train = {row.tobytes() for row in both["X"]}
     assert len({row.tobytes() for row in bases}) == 13
     assert all(row.tobytes() in train for row in bases)
-    # what a plan does not ask for changes no digest: records of earlier plans are still its own
+    # a default that is written out changes no digest
     plan = tiny_plan()
     assert plan.digest("tiny") == tiny_plan(first_rows=False, two_bases=None).digest("tiny")
     digests = {tiny_plan(**x).digest("tiny") for x in ({"first_rows": True}, {"two_bases": (9, 4)})}

@@ -10,7 +10,7 @@ import pytest
 from svgpbench.papers import Claim, load_paper
 from svgpbench.papers.cheng2017.algebra import CLAIMS
 from svgpbench.papers.cheng2017.algebra.figure1 import LIKE, posterior
-from svgpbench.papers.evidence.records import Computation, compute
+from svgpbench.papers.evidence.computed import Computation, compute
 from svgpbench.papers.predicates.computations import ComputedPart
 
 COMPUTED = [name for name in CLAIMS if "/" not in name]

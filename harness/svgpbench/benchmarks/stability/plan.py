@@ -5,24 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
-from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
+from pydantic import NonNegativeInt, PositiveInt
 
-from svgpbench.config import (
-    DataConfig,
-    KernelConfig,
-    LikelihoodConfig,
-    Positive,
-    SplitConfig,
-    Strict,
-)
-from svgpbench.errors import UserError
-from svgpbench.experiments.loading import parse_toml
+from svgpbench.benchmarks.problem_plan import Jitter, ProblemPlan, read_as
+from svgpbench.config import Positive, Strict
 
 SHIPPED = Path(__file__).with_name("plan.toml")
-AnyPlan = TypeVar("AnyPlan", bound=Strict)
-Jitter = Annotated[float, Field(ge=0)]
 Dtype = Literal["float64", "float32"]
 
 
@@ -42,16 +32,6 @@ class Cuts(Strict):
     inducing: tuple[PositiveInt, ...] = ()
     dtype: tuple[Dtype, ...] = ()
     jitter: tuple[Jitter, ...] = ()
-
-
-class ProblemPlan(Strict):
-    """Problem in the terms of an experiment file."""
-
-    data: DataConfig
-    split: SplitConfig = SplitConfig()
-    kernel: KernelConfig = KernelConfig()
-    likelihood: LikelihoodConfig
-    batch_size: PositiveInt
 
 
 class StabilityPlan(Strict):
@@ -119,29 +99,6 @@ class StabilityCell(NamedTuple):
 def read_plan(path: Path = SHIPPED) -> StabilityPlan:
     """Read a plan from its file. Raises `UserError` if the file is missing or invalid."""
     return read_as(StabilityPlan, path)
-
-
-def read_as(kind: type[AnyPlan], path: Path) -> AnyPlan:
-    """Read a plan of type `kind` from its file. Raises `UserError` if the file is missing or invalid."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"cannot read the plan {path}: {error.strerror}") from None
-    declared = parse_toml(f"plan {path}", raw)
-    if isinstance(declared.get("problems"), list):  # a plan has its problems by name
-        raise UserError(f"{path} is an experiment, not a plan; run it with `svgpbench run {path}`")
-    try:
-        return kind.model_validate(_tuples(declared))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(map(str, first["loc"]))
-        raise UserError(f"plan {path}: {key}: {first['msg']}") from None
-
-
-def _tuples(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _tuples(item) for key, item in value.items()}
-    return tuple(value) if isinstance(value, list) else value
 
 
 def cells_of(

@@ -2,82 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from svgpbench.benchmarks.stability.plan import ProblemPlan, StabilityPlan
-from svgpbench.config import (
-    BackendConfig,
-    CellConfig,
-    InducingConfig,
-    MethodConfig,
-    TrainingConfig,
-)
+from svgpbench.benchmarks.problem_plan import start_of
+from svgpbench.benchmarks.stability.plan import StabilityPlan
 from svgpbench.errors import UserError
-from svgpbench.experiments.cell import (
-    build_model,
-    initial_inducing,
-    initial_theta,
-    load_data,
-    prepare_data,
-)
-from svgpbench.kernels import Model, Theta
-from svgpbench.methods import build_method
 from svgpbench.numerics.streams import Stream
-from svgpbench_datasets import Prepared
 
 Arrays = dict[str, Any]
 """Arrays by name: `X` [n, D], `y` [n], `Z` [M, D], `rows` [steps, b], `checked` [t], and `noise`
 [steps + 1, S, P], whose last set is for the bound; `likelihood`, its `options` as JSON, `classes` (0 without
 classes), `lengthscales` [], `variance`, and `noise_variance` (0 if the noise is not Gaussian)."""
-
-
-class Start(NamedTuple):
-    """Data, model and θ at the start of a run."""
-
-    ready: Prepared
-    model: Model
-    theta: Theta  # with M random rows as inducing inputs
-
-
-def start_of(name: str, problem: ProblemPlan, inducing: int, checked: int, seed: int) -> Start:
-    """Return data, model and θ of a problem. Raises `UserError` if the data do not fit the problem.
-
-    Args:
-        name: name of the problem in messages.
-        problem: the problem in the terms of an experiment file.
-        inducing: number of inducing inputs, M.
-        checked: number of training rows on which a bound is computed.
-        seed: seed of the inducing inputs.
-    """
-    if problem.likelihood.latent_mean != "zero":
-        raise UserError(
-            f"problem {name!r}: every library has a latent mean of zero here; "
-            "remove likelihood.latent_mean"
-        )
-    config = CellConfig(
-        experiment=name,
-        data=problem.data,
-        split=problem.split,
-        kernel=problem.kernel,
-        likelihood=problem.likelihood,
-        inducing=InducingConfig(count=inducing, init="random"),
-        training=TrainingConfig(batch_size=problem.batch_size),
-        method=MethodConfig(name="t-svgp"),
-        backend=BackendConfig(name="numpy"),
-        seed=seed,
-    )
-    dataset = load_data(config.data)
-    ready, model = prepare_data(config, dataset), build_model(config, dataset)
-    X, y = ready.X_train, ready.y_train
-    if max(problem.batch_size, inducing, checked) > len(y):
-        raise UserError(
-            f"problem {name!r} has {len(y)} rows: fewer than a batch, M or checked_rows needs"
-        )
-    theta = initial_theta(config, model, X, y)
-    Z = initial_inducing(config, model, build_method("t-svgp", {}), theta, X)
-    return Start(ready, model, theta._replace(inducing=Z))
 
 
 def make_arrays(plan: StabilityPlan, name: str, seed: int) -> Arrays:

@@ -24,11 +24,11 @@ AXES = {"nlpd": "test NLPD", "elbo": "ELBO"}
 
 
 def draw_learning(
-    plan: LearningPlan, entries: Mapping[str, Sequence[ContestantRuns]], out: Path
+    plan: LearningPlan, entries: Mapping[str, Sequence[ContestantRuns]], *paths: Path
 ) -> None:
-    """Draw one column per problem and one row for each of the plan's `curves`.
+    """Draw one column per problem and one row for each of the plan's `curves`, to every path.
 
-    Raises `UserError` if the file cannot be written.
+    Raises `UserError` if a file cannot be written.
     """
     styles = styles_of(entries)
     with matplotlib.rc_context(STYLE):
@@ -44,7 +44,9 @@ def draw_learning(
         for ax in panels[-1]:
             ax.set_xlabel("seconds of training")
         legend(figure, styles)
-        write_figure(figure, out)
+        for path in paths:
+            # without a date, so that the same records give the same file
+            write_figure(figure, path, {"CreationDate": None} if path.suffix == ".pdf" else None)
 
 
 def styles_of(entries: Mapping[str, Sequence[ContestantRuns]]) -> dict[str, LineStyle]:

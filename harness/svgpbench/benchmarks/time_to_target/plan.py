@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, PositiveInt
 
-from svgpbench.benchmarks.stability.plan import Jitter, ProblemPlan, read_as
+from svgpbench.benchmarks.problem_plan import Jitter, ProblemPlan, read_as
 from svgpbench.benchmarks.timing.cases import timed_method
 from svgpbench.config import Positive, Strict
 from svgpbench.environment import OURS
@@ -84,16 +84,7 @@ class LearningPlan(Strict):
         """
         # rates and seconds are in each run's key, and targets are read off its curve: old runs stay
         ignored = ("e_rates", "m_rates", "search_s", "seconds", "targets")
-        race = self.problems[problem].model_dump(
-            mode="json", exclude=dict.fromkeys(ignored, True) | {"data": {"factors"}}
-        )
-        if not self.problems[problem].kernel.parts:  # same digest as before kernels had parts
-            race["kernel"].pop("parts")
-        if race["split"]["held_out"] is None:  # same digest as before splits held rows out
-            del race["split"]["held_out"]
-        for added_field in ("first_rows", "two_bases"):  # same digest as before these fields
-            if not race[added_field]:
-                del race[added_field]
+        race = self.problems[problem].model_dump(mode="json", exclude=set(ignored))
         shared = self.model_dump(
             mode="json", include={"jitter", "checked_rows", "test_rows", "iterations"}
         )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.benchmarks.stability.problems import start_of
+from svgpbench.benchmarks.problem_plan import start_of
 from svgpbench.benchmarks.time_to_target.plan import LearningPlan, Race, RatePair
 from svgpbench.benchmarks.timing.problems import SQUASH
 from svgpbench.config import InducingConfig

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pandas as pd
 
 from svgpbench.benchmarks.stability.libraries import title
 from svgpbench.benchmarks.stability.plan import StabilityPlan, read_plan
 from svgpbench.benchmarks.stability.records import NO_VERDICT, StabilityRecord, read_stability
-from svgpbench.papers.evidence.records import Evidence
+from svgpbench.config import Text
+from svgpbench.papers.evidence.base import EvidenceFrame, RecordedEvidence
+
+if TYPE_CHECKING:
+    from svgpbench.papers.loading import Paper
+    from svgpbench.papers.schema import Artefact
 
 
-class StabilityEvidence(Evidence):
-    """Evidence from a survival map, with one row per walk.
+class StabilityFrame(EvidenceFrame):
+    """One row per walk.
 
     Columns include `data` (the problem), `method` (its name on the map), `rate`, `seed` and `lived`.
     """
@@ -28,7 +33,36 @@ class StabilityEvidence(Evidence):
         )
 
 
-def load_stability(results: Path, folder: str) -> StabilityEvidence:
+class StabilityEvidence(RecordedEvidence):
+    """Walks of a survival map."""
+
+    drawn_elsewhere: ClassVar[str] = (
+        "Drawn as a map: [survival of natural gradients](../../docs/survival.md)."
+    )
+
+    kind: Literal["stability"]
+    folder: Text  # of `svgpbench survive`, below the results
+
+    @property
+    def where(self) -> str:
+        return f"`{self.folder}/`"
+
+    @property
+    def rests_on(self) -> str:
+        return f"walks of `svgpbench survive` in {self.folder}"
+
+    @property
+    def path(self) -> str:
+        return self.folder
+
+    def load(self, paper: Paper, artefact: Artefact, results: Path) -> StabilityFrame:
+        return load_stability(results, self.folder)
+
+    def command(self, paper: Paper, artefact: Artefact, results: Path) -> str:
+        return f"svgpbench survive --results {results / self.folder}"
+
+
+def load_stability(results: Path, folder: str) -> StabilityFrame:
     """Return the walks at the centre of the shipped plan and at all rates from there.
 
     Without any, `why_not` has the reason. Walks that ended by a time limit, a kill or an error are left
@@ -37,8 +71,8 @@ def load_stability(results: Path, folder: str) -> StabilityEvidence:
     plan = read_plan()
     rows = list(_rows(plan, folder, read_stability(results / folder).values()))
     if not rows:
-        return StabilityEvidence(pd.DataFrame(), f"no walks in {results / folder}")
-    return StabilityEvidence(pd.DataFrame(rows))
+        return StabilityFrame(pd.DataFrame(), f"no walks in {results / folder}")
+    return StabilityFrame(pd.DataFrame(rows))
 
 
 def _rows(plan: StabilityPlan, folder: str, records: Any) -> Iterator[dict[str, Any]]:
@@ -55,8 +89,3 @@ def _rows(plan: StabilityPlan, folder: str, records: Any) -> Iterator[dict[str, 
                 "lived": record.status == "ok",
                 "cell_id": f"{folder}/{cell.library}.jsonl",
             }
-
-
-def command(folder: str, results: Path) -> str:
-    """Return the command that runs the walks."""
-    return f"svgpbench survive --results {results / folder}"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pandas as pd
 
@@ -14,26 +13,70 @@ from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compa
 from svgpbench.benchmarks.time_to_target.plan import Contestant, LearningPlan, read_plan
 from svgpbench.benchmarks.time_to_target.problems import sizes_of
 from svgpbench.benchmarks.time_to_target.records import read_training
+from svgpbench.config import Text
 from svgpbench.environment import OURS
-from svgpbench.papers.evidence.records import Evidence
+from svgpbench.papers.evidence.base import PartOfPaper, RecordedEvidence, TimesFrame
+from svgpbench.papers.report import WrittenFigure, beside
+
+if TYPE_CHECKING:
+    from svgpbench.papers.loading import Paper
+    from svgpbench.papers.schema import Artefact
 
 LEARNING = "learning"
 """Folder of `svgpbench learn` below the results."""
 
 
-@dataclass(frozen=True)
-class CurveEvidence(Evidence):
-    """Evidence from training runs, with one row per evaluation during a run.
+class TrainingEvidence(RecordedEvidence):
+    """Runs of a plan of `svgpbench learn`: bound and test NLPD against seconds of training."""
 
-    Columns include `problem`, `method`, `seed`, `seconds` of training, `elbo` and `nlpd`. `n_bound` is the
-    number of data rows that the ELBO sums over.
-    """
+    part_of_paper: ClassVar[PartOfPaper] = "speed"
 
-    about: str = ""
+    kind: Literal["training"]
+    plan: Text  # shipped
 
     @property
-    def condition(self) -> str:
-        return self.about
+    def where(self) -> str:
+        return f"`svgpbench learn`, `{self.plan}`"
+
+    @property
+    def rests_on(self) -> str:
+        return f"runs of `svgpbench learn --plan {self.plan}`"
+
+    @property
+    def path(self) -> str:
+        return LEARNING
+
+    def load(self, paper: Paper, artefact: Artefact, results: Path) -> TimesFrame:
+        return load_curves(results, self.plan)
+
+    def command(self, paper: Paper, artefact: Artefact, results: Path) -> str:
+        libraries = (OURS, *read_plan(Path(self.plan)).peer_methods)
+        chosen = " ".join(f"--library {library}" for library in libraries)
+        return f"svgpbench learn --plan {self.plan} {chosen} --results {results / LEARNING}"
+
+    def write(
+        self, paper: Paper, artefact: Artefact, results: Path, folder: Path
+    ) -> Iterator[WrittenFigure]:
+        # Matplotlib takes a third of the time of `import svgpbench.api`
+        from svgpbench.benchmarks.time_to_target import curves
+
+        entries, plan = entries_of(self.plan, results), read_plan(Path(self.plan))
+        if not entries:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        png, pdf = (beside(folder / artefact.id, suffix) for suffix in ("png", "pdf"))
+        curves.draw_learning(plan, entries, png, pdf)
+        what = " and ".join(curves.AXES[curve] for curve in plan.curves)
+        runs = sum(len(x.trained) for contestants in entries.values() for x in contestants)
+        figure = WrittenFigure(
+            artefact.id,
+            f"{paper.name}, {artefact.id}: {what} against seconds of training on "
+            f"{', '.join(entries)}: a curve for each of {runs} runs, a cross where one died.",
+            png,
+            pdf,
+            curves.__name__,
+        )
+        yield figure.with_caption()
 
 
 def entries_of(name: str, results: Path) -> dict[str, list[ContestantRuns]]:
@@ -52,13 +95,17 @@ def contestants_of(plan: LearningPlan) -> list[Contestant]:
     return [Contestant(library, method) for library, methods in by_library for method in methods]
 
 
-def load_curves(results: Path, name: str) -> CurveEvidence:
-    """Return the evaluations of every run of a plan; without any, `why_not` has the reason."""
+def load_curves(results: Path, name: str) -> TimesFrame:
+    """Return the evaluations of every run of a plan; without any, `why_not` has the reason.
+
+    Columns include `problem`, `method`, `seed`, `seconds` of training, `elbo` and `nlpd`. `n_bound` is the
+    number of data rows that the ELBO sums over.
+    """
     entries = entries_of(name, results)
     if not entries:
-        return CurveEvidence(pd.DataFrame(), f"no runs of plan {name} in {results / LEARNING}")
+        return TimesFrame(pd.DataFrame(), f"no runs of plan {name} in {results / LEARNING}")
     frame = pd.DataFrame(list(_rows(name, entries)))
-    return CurveEvidence(frame, about=_about(entries))
+    return TimesFrame(frame, about=_about(entries), where=f"the runs of {name}")
 
 
 def _rows(name: str, entries: dict[str, list[ContestantRuns]]) -> Iterator[dict[str, Any]]:
@@ -95,9 +142,3 @@ def _about(entries: dict[str, list[ContestantRuns]]) -> str:
     )
     text = f"{', '.join(entries)}, {seeds} seed{'s' * (seeds > 1)}, {', '.join(modes)}"
     return f"{text} beside {', '.join(peers)}" if peers else text
-
-
-def command(name: str, results: Path) -> str:
-    """Return the command that trains a plan."""
-    libraries = " ".join(f"--library {x}" for x in (OURS, *read_plan(Path(name)).peer_methods))
-    return f"svgpbench learn --plan {name} {libraries} --results {results / LEARNING}"

@@ -1,21 +1,21 @@
-"""Experiment records and computed frames that decide claims, in the form that predicates read."""
+"""Records of an experiment as evidence for claims."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal
 
 import pandas as pd
 
-from svgpbench.errors import UserError, unknown
+from svgpbench.config import Text
+from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, shipped_experiments
 from svgpbench.experiments.plan import Plan
 from svgpbench.experiments.resolve import shown_names
-from svgpbench.papers import Artefact
-from svgpbench.plugins import COMPUTED, load, plugins
+from svgpbench.papers.evidence.base import EvidenceFrame, RecordedEvidence
 from svgpbench.results.collect import collect
 from svgpbench.results.last_quarter import Ends, columns_of_ends
 from svgpbench.results.records import Record, UnreadableFileError
@@ -24,6 +24,10 @@ from svgpbench.results.tuned_methods import why_not_chosen
 from svgpbench.stats.measures import MEASURES
 from svgpbench.stats.rules import MOMENT_SEPARATOR, SECONDS
 from svgpbench_datasets.registry import REGISTRY
+
+if TYPE_CHECKING:
+    from svgpbench.papers.loading import Paper
+    from svgpbench.papers.schema import Artefact
 
 NO_EVIDENCE = frozenset({"crashed", "error", "skipped"})
 """Statuses caused by a machine or a defect, which say nothing about a method."""
@@ -34,16 +38,8 @@ TEXTS: Final = ("cell_id", "data", "task", "method", "label", "backend", "status
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """Records of an artefact; if they are incomplete, the frame is empty and `why_not` has the reason.
-
-    A frame of an experiment has one row per cell. `method` is the method's name in claims, `label` its name
-    in tables.
-    """
-
-    frame: pd.DataFrame
-    why_not: str = ""
-    records: tuple[Record, ...] = ()
+class ExperimentFrame(EvidenceFrame):
+    """One row per cell: `method` is the method's name in claims, `label` its name in tables."""
 
     def rows_of(self, methods: Sequence[str]) -> pd.DataFrame:
         """Return the rows of some methods, or all rows if `methods` is empty.
@@ -85,38 +81,68 @@ class Evidence:
         return f"{sizes}, {plain['backend'].iloc[0]}"
 
 
-def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidence:
-    """Return the records of an artefact's experiment on its first backend, replicas included.
+class ExperimentEvidence(RecordedEvidence):
+    """The cells of an experiment at a preset, on its first backend."""
+
+    kind: Literal["experiment"]
+    experiment: Text  # shipped, or a .toml file in the paper's folder
+    preset: Text | None = None
+
+    @property
+    def where(self) -> str:
+        preset = f", `{self.preset}`" if self.preset else ""
+        return f"`{self.experiment}`{preset}"
+
+    @property
+    def rests_on(self) -> str:
+        preset = f", preset {self.preset}" if self.preset else ""
+        return f"cells of {self.experiment}{preset}"
+
+    def load(self, paper: Paper, artefact: Artefact, results: Path) -> ExperimentFrame:
+        return gather(results, paper.experiments[artefact.id], self.preset)
+
+    def command(self, paper: Paper, artefact: Artefact, results: Path) -> str:
+        preset = f" --preset {self.preset}" if self.preset else ""
+        experiment = paper.experiments[artefact.id]
+        if experiment.name not in shipped_experiments():
+            # a user does not know the path of an experiment in the paper's folder
+            return f"svgpbench reproduce {paper.name}/{artefact.id}{preset} --results {results}"
+        backend = f"--backend {experiment.backends[0]}"
+        return f"svgpbench run {self.experiment}{preset} {backend} --results {results}"
+
+
+def gather(results: Path, experiment: Experiment, preset: str | None) -> ExperimentFrame:
+    """Return the records of a preset on the experiment's first backend, replicas included.
 
     Raises `UnreadableFileError` for a damaged file of records.
     """
-    plan = Plan.on_first_backend(experiment, artefact.preset)
+    plan = Plan.on_first_backend(experiment, preset)
     try:
         collected = collect(results, plan)
     except UnreadableFileError:
         raise  # damaged, not missing
     except UserError as error:
-        return Evidence(pd.DataFrame(), str(error).partition(";")[0])
+        return ExperimentFrame(pd.DataFrame(), str(error).partition(";")[0])
     if collected.missing:
         why = f"{collected.missing} of {len(plan.configs)} cells of {experiment.name} have not run"
-        return Evidence(pd.DataFrame(), why)
+        return ExperimentFrame(pd.DataFrame(), why)
     if broken := [record for record in collected.records if record.status in NO_EVIDENCE]:
         statuses = ", ".join(dict.fromkeys(record.status for record in broken))
         of_all = f"{len(broken)} of {len(plan.configs)} cells of {experiment.name}"
         why = f"{of_all} ended {statuses}; run them again"
-        return Evidence(pd.DataFrame(), why)
-    if why := why_not_chosen(results, experiment, artefact.preset):
-        return Evidence(pd.DataFrame(), why)
+        return ExperimentFrame(pd.DataFrame(), why)
+    if why := why_not_chosen(results, experiment, preset):
+        return ExperimentFrame(pd.DataFrame(), why)
     frame = frame_of(collected.records)
     ends = pd.DataFrame(columns_of_ends(collected.records, frame), frame.index)
     constant = [constant_error(record) for record in collected.records]
     frame = pd.concat([frame, ends], axis="columns").assign(constant_error=constant)
-    names = shown_names(experiment, artefact.preset)
+    names = shown_names(experiment, preset)
     named = frame.assign(method=frame["method"].map(names), label=frame["method"])
     # many small groups are compared: strings of Arrow take twice as long there as objects
     # a copy has its columns in few blocks, which pandas reads faster
     tidy = named.astype(dict.fromkeys(TEXTS, object)).copy()
-    return Evidence(tidy, records=collected.records)
+    return ExperimentFrame(tidy, records=collected.records)
 
 
 def constant_error(record: Record) -> float:
@@ -141,56 +167,3 @@ def scores_at(record: Record, moment: str) -> dict[str, float | None]:
     if iteration not in iterations:
         return {}
     return {key: values[iterations.index(iteration)] for key, values in record.trace.items()}
-
-
-@dataclass(frozen=True)
-class Computation:
-    """Computed frame of a claim: one row per case, named by its `check`."""
-
-    frame: pd.DataFrame
-
-    def rows_of(self, checks: Sequence[str]) -> pd.DataFrame:
-        """Return the rows of some checks, or all rows if `checks` is empty.
-
-        Raises `UserError` for an unknown check.
-        """
-        for check in checks:
-            if check not in (checks_of_frame := self.frame["check"].unique()):
-                raise unknown("check", check, checks_of_frame)
-        return self.frame[self.frame["check"].isin(checks)] if checks else self.frame
-
-    @property
-    def condition(self) -> str:
-        """Numbers of checks and cases as text."""
-        cases, checks = len(self.frame), self.frame["check"].nunique()
-        return f"computed: {checks} check{'s' * (checks > 1)}, {cases} case{'s' * (cases > 1)}"
-
-
-def compute(paper: str, claim: str) -> Computation | None:
-    """Compute a claim's frame by the paper's entry in `svgpbench.computed`; None if it has none."""
-    frame = computed_frame(paper, claim)
-    return None if frame is None else Computation(frame)
-
-
-ComputedFrame: TypeAlias = Callable[[str, str], pd.DataFrame | None]
-"""Function from (paper, name) to the frame of a claim or a figure, or None."""
-
-
-def computed_frame(paper: str, name: str) -> pd.DataFrame | None:
-    """Compute the frame of a claim or of `ARTEFACT/FIGURE`; None if the paper's entry has none."""
-    if paper not in plugins(COMPUTED):
-        return None
-    computations: Mapping[str, Callable[[], pd.DataFrame]] = load(COMPUTED, paper)
-    return computations[name]() if name in computations else None
-
-
-def command(paper: str, artefact: Artefact, experiment: Experiment, results: Path) -> str:
-    """Return the command that runs the cells of an artefact's experiment.
-
-    It is `svgpbench reproduce` for an experiment in the paper's folder, whose path a user does not know.
-    """
-    preset = f" --preset {artefact.preset}" if artefact.preset else ""
-    if experiment.name not in shipped_experiments():
-        return f"svgpbench reproduce {paper}/{artefact.id}{preset} --results {results}"
-    backend = f"--backend {experiment.backends[0]}"
-    return f"svgpbench run {artefact.experiment}{preset} {backend} --results {results}"

@@ -1,0 +1,110 @@
+"""What every kind of evidence can do, and the rows that predicates read from it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+
+import pandas as pd
+
+from svgpbench.config import Strict
+from svgpbench.papers.report import WrittenFigure, WrittenTable
+from svgpbench.results.records import Record
+
+if TYPE_CHECKING:
+    from svgpbench.papers.loading import Paper
+    from svgpbench.papers.schema import Artefact
+
+PartOfPaper: TypeAlias = Literal["theory", "experiments", "speed"]
+
+
+@dataclass(frozen=True)
+class EvidenceFrame(ABC):
+    """Rows that predicates read; if records are missing, the frame is empty and `why_not` has the reason."""
+
+    frame: pd.DataFrame
+    why_not: str = ""
+    records: tuple[Record, ...] = ()  # of an experiment
+
+    def rows_of(self, methods: Sequence[str]) -> pd.DataFrame:
+        """Return the rows of some methods, or all rows if `methods` is empty."""
+        return self.frame[self.frame["method"].isin(methods)] if methods else self.frame
+
+    def why_not_compared(self, methods: Sequence[str]) -> str:
+        """Return why these methods cannot be compared; empty if they can."""
+        return self.why_not
+
+    @property
+    @abstractmethod
+    def condition(self) -> str:
+        """Sizes of the runs, as text."""
+
+
+@dataclass(frozen=True)
+class TimesFrame(EvidenceFrame):
+    """Rows with a column `seconds`, of methods that are known only once they have run."""
+
+    about: str = ""  # problems, steps or seeds, and versions of the peers
+    where: str = ""  # the records, as text
+
+    @property
+    def condition(self) -> str:
+        return self.about
+
+    def why_not_compared(self, methods: Sequence[str]) -> str:
+        if self.why_not:
+            return self.why_not
+        timed = set(self.frame["method"])
+        untimed = [name for name in methods if name not in timed]
+        return f"no times of {', '.join(untimed)} in {self.where}" if untimed else ""
+
+
+class Evidence(Strict, ABC):
+    """What an artefact's claims rest on. A subclass is a kind that `paper.toml` can declare."""
+
+    part_of_paper: ClassVar[PartOfPaper] = "experiments"
+    drawn_elsewhere: ClassVar[str] = ""
+    """Link to a page that draws its records, as Markdown."""
+
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """File, folder, plan or experiment of its records, as Markdown for a table cell."""
+
+    @property
+    @abstractmethod
+    def rests_on(self) -> str:
+        """What decides claims, in words for a page."""
+
+
+class RecordedEvidence(Evidence):
+    """Evidence that is read from records in a results folder."""
+
+    @property
+    def path(self) -> str:
+        """File or folder of the records below the results; empty for cells, which have a store."""
+        return ""
+
+    @abstractmethod
+    def load(self, paper: Paper, artefact: Artefact, results: Path) -> EvidenceFrame:
+        """Return the rows of the records; without them, `why_not` has the reason.
+
+        Raises `UserError` for a damaged file.
+        """
+
+    @abstractmethod
+    def command(self, paper: Paper, artefact: Artefact, results: Path) -> str:
+        """Return the command that makes the records."""
+
+    def write(
+        self, paper: Paper, artefact: Artefact, results: Path, folder: Path
+    ) -> Iterable[WrittenFigure | WrittenTable]:
+        """Draw and tabulate the records, if there are any, to files in a folder, which is created.
+
+        This one writes nothing; a kind that has figures or tables overrides it. Raises `UserError` if a file
+        cannot be written, and `OSError` if the folder cannot.
+        """
+        return ()
