@@ -23,7 +23,7 @@ from svgpbench.stats.effects import Effect, with_interval
 from svgpbench.stats.rules import LASTING, MOMENT_SEPARATOR, VARIANTS, WatchedRules
 
 Role: TypeAlias = Literal["core", "erratum", "condition"]
-Kind: TypeAlias = PartOfPaper | Literal["ours"]
+Kind: TypeAlias = Literal[PartOfPaper, "ours"]
 
 
 @dataclass(frozen=True)
