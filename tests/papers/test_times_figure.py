@@ -87,7 +87,7 @@ def test_a_report_has_times_as_a_table_and_several_problems_as_a_figure(tmp_path
     assert [path.name for path in one.files] == ["times.md", "times.tex", "times.csv"]
     assert [path.name for path in five.files[:3]] == ["times.png", "times.pdf", "times.txt"]
     assert all(path.is_file() for path in (*one.files, *five.files))
-    assert one.rests_on == "times of speed/adam2021-fig5.json"
+    assert one.description == "times of speed/adam2021-fig5.json"
     assert five.figures[0].caption.startswith("adam2021, fig5: median and quartiles over ")
     (table,) = one.tables
     assert table.notes[0].startswith("Times: softmax10-M100, e_step + m_step, 2 threads")

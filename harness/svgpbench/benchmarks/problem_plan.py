@@ -1,4 +1,4 @@
-"""Problems of plans of runs: their terms, the file that declares them, and the start of a run."""
+"""Problems that plans of `learn` and `survive` declare, the reader of plan files, and the start of a run."""
 
 from __future__ import annotations
 

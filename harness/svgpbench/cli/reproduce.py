@@ -144,11 +144,11 @@ def _run(planned: Sequence[PlannedArtefact], results: Path) -> Collection[str]:
 
 
 def _line_of(report: ArtefactReport, ran: Collection[str]) -> str:
-    """Return one line: the files written, reasons for others, and the cells or what the claims rest on."""
+    """Return one line: files written, reasons for missing ones, and numbers of cells or the evidence."""
     files = ", ".join(path.name for path in report.files)
     folder = [f"{report.files[0].parent}: {files}"] if report.files else []
     if not (report.statuses or report.missing):
-        return "; ".join([*folder, *report.notes, report.rests_on])
+        return "; ".join([*folder, *report.notes, report.description])
     again = sum(cell in ran for cell in report.statuses)
     failed = sum(status != "ok" for status in report.statuses.values())
     cells = f"cells: {again} run, {len(report.statuses) - again} reused, {failed} failed"

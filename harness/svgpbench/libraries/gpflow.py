@@ -21,9 +21,9 @@ import tensorflow as tf
 from svgpbench.errors import UserError
 from svgpbench.libraries.steps import (
     ADAM_EPSILON,
+    CACHED_ROWS,
     HELD_STEPS,
     SMALLEST_POSITIVE,
-    rows_cached,
     rows_to_predict,
     timed_batches,
 )
@@ -276,7 +276,7 @@ class GPflowStep(Restartable):
     """
 
     def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
-        cached = rows_cached(name)
+        cached = CACHED_ROWS.get(name, 0)
         if method == RETRACED and (name == "e_step_held" or name.startswith("predict")):
             raise NotImplementedError("it differs from natgrad in e_step and em_step alone")
         self.name, self.model = name, build_model(p)

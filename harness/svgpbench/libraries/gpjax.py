@@ -37,9 +37,9 @@ from gpjax.variational_families import (
 from svgpbench.errors import UserError
 from svgpbench.libraries.steps import (
     ADAM_EPSILON,
+    CACHED_ROWS,
     HELD_STEPS,
     SMALLEST_POSITIVE,
-    rows_cached,
     timed_batches,
 )
 from svgpbench.libraries.whitened import (
@@ -205,7 +205,7 @@ class GPJaxStep(EMSteps):
 
     def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
         super().__init__(p, method)
-        if rows_cached(name):
+        if name in CACHED_ROWS:
             raise NotImplementedError("GPJax keeps no factors between predictions")
         self.name = name
         self.batches = timed_batches(p, lambda X, y: dataset(X, y, p["n"]))

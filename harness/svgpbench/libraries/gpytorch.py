@@ -29,9 +29,9 @@ from gpytorch.variational import (
 from svgpbench.errors import UserError
 from svgpbench.libraries.steps import (
     ADAM_EPSILON,
+    CACHED_ROWS,
     HELD_STEPS,
     SMALLEST_POSITIVE,
-    rows_cached,
     rows_to_predict,
     timed_batches,
 )
@@ -349,7 +349,7 @@ class GPyTorchStep:
 
     def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
         self.name, self.model = name, WhitenedSVGP(p, NaturalVariationalDistribution)
-        self.cached = rows_cached(name)
+        self.cached = CACHED_ROWS.get(name, 0)
         new = rows_to_predict(p["X_new"], p["y_new"], self.cached or len(p["y_new"]))
         self.batches, self.new = timed_batches(p, rows), rows(*new)
         self.e_rate, self.m_rate = float(p["e_rate"]), float(p["m_rate"])

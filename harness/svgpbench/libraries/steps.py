@@ -9,9 +9,11 @@ import numpy as np
 
 Batch = TypeVar("Batch")
 
-# times of every library are divided by `HELD_STEPS` of `timing/cases.py`: keep them equal
 HELD_STEPS = 8
 """Number of E-steps per call of `e_step_held`."""
+
+CACHED_ROWS = {f"predict_cached_{rows}": rows for rows in (1, 100, 10_000)}
+"""Number of rows per call of each step that predicts from factors computed once."""
 
 SMALLEST_POSITIVE = 1e-6
 """Floor of a positive parameter: θ = floor + softplus(raw)."""
@@ -31,11 +33,5 @@ def timed_batches(p: Mapping[str, Any], rows: Callable[[Any, Any], Batch]) -> li
 
 
 def rows_to_predict(X_new: Any, y_new: Any, count: int) -> tuple[Any, Any]:
-    """Return `count` rows to predict, X [count, D] and y [count]; too few are taken several times."""
+    """Return `count` rows to predict, X [count, D] and y [count]; rows are repeated if there are fewer."""
     return np.resize(X_new, (count, X_new.shape[1])), np.resize(y_new, count)
-
-
-def rows_cached(step: str) -> int:
-    """Return the number of rows of a step such as `predict_cached_100`; 0 for any other step."""
-    name, _, count = step.rpartition("_")
-    return int(count) if name == "predict_cached" else 0

@@ -45,5 +45,5 @@ def _row(
         elif loaded.records:
             cells = str(len(loaded.records))
             hours = f"{sum(record.wall_s for record in loaded.records) / 3600:.2g}"
-    where = artefact.evidence.where if artefact.evidence else "none"
-    return f"`{artefact.id}`: {artefact.what}", where, scope, grades, cells, hours
+    source = artefact.evidence.source if artefact.evidence else "none"
+    return f"`{artefact.id}`: {artefact.what}", source, scope, grades, cells, hours

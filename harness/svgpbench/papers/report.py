@@ -66,9 +66,9 @@ class WrittenTable(NamedTuple):
 
 @dataclass(frozen=True)
 class ArtefactReport:
-    """Figures and tables of an artefact, what is missing of them, and what its claims rest on."""
+    """Figures and tables of an artefact, and the reason and the command for what is missing."""
 
-    rests_on: str
+    description: str  # of the evidence, see `Evidence.description`
     figures: tuple[WrittenFigure, ...] = ()
     tables: tuple[WrittenTable, ...] = ()
     comparisons: tuple[PrintedComparison, ...] = ()
@@ -94,11 +94,11 @@ def write_table(
     *,
     folded: bool = True,
 ) -> WrittenTable:
-    """Write Markdown, LaTeX and CSV of a table to files beside each other, named after `stem`.
+    """Write a table as Markdown, LaTeX and CSV, which are `texts`, to files named after `stem`.
 
     Raises `UserError` if one cannot be written.
     """
-    md, tex, csv = (beside(stem, suffix) for suffix in ("md", "tex", "csv"))
+    md, tex, csv = (add_suffix(stem, suffix) for suffix in ("md", "tex", "csv"))
     for path, text in zip((md, tex, csv), texts, strict=True):
         write_whole(path, f"{text.rstrip()}\n".encode())
     return WrittenTable(
@@ -106,6 +106,6 @@ def write_table(
     )
 
 
-def beside(stem: Path, suffix: str) -> Path:
-    """Return a path with a suffix added. Not `with_suffix`, which cuts a name at its last dot."""
+def add_suffix(stem: Path, suffix: str) -> Path:
+    """Return a path with a suffix added. `Path.with_suffix` would cut a name at its last dot."""
     return stem.with_name(f"{stem.name}.{suffix}")

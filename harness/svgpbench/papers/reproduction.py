@@ -31,7 +31,6 @@ from svgpbench.output.figure_and_table_types import (
 )
 from svgpbench.output.table_formats import latex, markdown
 from svgpbench.papers import Artefact, Paper
-from svgpbench.papers.evidence.computed import ComputedEvidence
 from svgpbench.papers.evidence.experiment import ExperimentEvidence
 from svgpbench.papers.grading import Judged
 from svgpbench.papers.precomputed import NOT_PRECOMPUTED, PrecomputedResults
@@ -48,7 +47,7 @@ from svgpbench.papers.report import (
     ArtefactReport,
     WrittenFigure,
     WrittenTable,
-    beside,
+    add_suffix,
     write_table,
 )
 from svgpbench.papers.selection import PaperSelection
@@ -160,8 +159,7 @@ def start_writing(
         elif artefact.computed:
             figures = computed_figures(paper, artefact)
             frames = {name: precomputed.frame(*name) for name in frames_of(paper, artefact)}
-            evidence = artefact.computed
-            work = partial(write_computed, paper, artefact, evidence, figures, frames, out, judged)
+            work = partial(write_computed, paper, artefact, figures, frames, out, judged)
         else:
             work = partial(write_recorded, paper, artefact, results, out)
         writing[artefact.id] = precomputed.executor.submit(work)
@@ -171,17 +169,16 @@ def start_writing(
 def write_computed(
     paper: Paper,
     artefact: Artefact,
-    evidence: ComputedEvidence,
     figures: Mapping[str, ComputedFigure],
     frames: Mapping[tuple[str, str], pd.DataFrame | None],
     out: Path,
     judged: Sequence[Judged],
 ) -> ArtefactReport:
-    """Draw an artefact's computed frames, which are by (paper, name), and compare one with the print."""
+    """Draw an artefact's computed frames, by (paper, name), and compare `PRINTED` with the print."""
     from svgpbench.output.figure import draw_computed
 
     if not frames:
-        return ArtefactReport(evidence.rests_on)
+        return ArtefactReport(artefact.description)
     title, folder = f"{paper.name}/{artefact.id}", _folder(out, paper, artefact)
     written: list[Written] = []
     notes: list[str] = []
@@ -190,7 +187,7 @@ def write_computed(
         if frame is None:
             notes.append(f"nothing computes {artefact.id}/{name}")
             continue
-        png, pdf, numbers = (beside(folder / name, suffix) for suffix in ("png", "pdf", "csv"))
+        png, pdf, numbers = (add_suffix(folder / name, suffix) for suffix in ("png", "pdf", "csv"))
         caption = draw_computed(frame, kind, title, png, pdf)
         write_whole(numbers, as_csv(frame).encode())
         module = type(kind).__module__
@@ -202,22 +199,26 @@ def write_computed(
         shown = len({row.printed for row in rows})
         compared = f"{shown} of {len(printed)} printed figures beside ours, computed."
         caption = f"{paper.name}, {artefact.id}: {compared}"
-        written += _comparison(rows, caption, folder)
-    return _with(ArtefactReport(evidence.rests_on, notes=tuple(notes)), written)
+        written += _write_comparison(rows, caption, folder)
+    return _add_written(ArtefactReport(artefact.description, notes=tuple(notes)), written)
 
 
 def write_recorded(paper: Paper, artefact: Artefact, results: Path, out: Path) -> ArtefactReport:
-    """Draw and tabulate records that are not of an experiment, as their kind of evidence does it."""
-    evidence = artefact.recorded
+    """Draw and tabulate records other than an experiment's, by the method `write` of their evidence.
+
+    Without evidence, the report has only the description.
+    """
+    report, evidence = ArtefactReport(artefact.description), artefact.recorded
     if evidence is None:
-        return ArtefactReport("; ".join(filter(None, ["no experiment makes it", artefact.missing])))
-    report = ArtefactReport(evidence.rests_on)
+        return report
     try:
-        if why := evidence.load(paper, artefact, results).why_not:
+        loaded = evidence.load(paper, artefact, results)
+        if loaded.why_not:
             command = evidence.command(paper, artefact, results)
-            return replace(report, notes=(why,), command=command)
+            return replace(report, notes=(loaded.why_not,), command=command)
         folder = out / paper.name / artefact.id
-        return _with(report, evidence.write(paper, artefact, results, folder))
+        written = evidence.write(paper, artefact, loaded, results, folder)
+        return _add_written(report, written)
     except UserError as error:
         return replace(report, notes=(str(error),), incomplete=True)
 
@@ -229,22 +230,25 @@ def write_planned(
 
     `notes` has the reason for each file that is not made, such as missing records or an unwritable file.
     """
-    report = ArtefactReport(planned.evidence.rests_on, missing=len(planned.plan.configs))
+    report = ArtefactReport(planned.artefact.description, missing=len(planned.plan.configs))
     try:
         collected = collect(results, planned.plan)
     except UserError as error:
-        command = _remaining(planned, {}, results)
+        command = _command_of_missing(planned, {}, results)
         return replace(report, notes=(str(error),), command=command)
     statuses = {record.cell_id: record.status for record in collected.records}
     collected = replace(collected, notes=(planned.scope, *collected.notes))
     folder = _folder(out, planned.paper, planned.artefact)
     writers: list[Callable[[], Iterable[Written]]] = [
         *(
-            partial(_figure, collected, folder / name, kind)
+            partial(_write_figure, collected, folder / name, kind)
             for name, kind in planned.figures.items()
         ),
-        *(partial(_table, collected, folder / name, kind) for name, kind in planned.tables.items()),
-        partial(_printed_beside_ours, planned, collected, folder, judged),
+        *(
+            partial(_write_table, collected, folder / name, kind)
+            for name, kind in planned.tables.items()
+        ),
+        partial(_compare_with_print, planned, collected, folder, judged),
     ]
     written: list[Written] = []
     notes: list[str] = []
@@ -260,10 +264,10 @@ def write_planned(
         notes=tuple(notes),
         statuses=statuses,
         missing=collected.missing,
-        command=_remaining(planned, statuses, results),
+        command=_command_of_missing(planned, statuses, results),
         incomplete=incomplete,
     )
-    return _with(report, written)
+    return _add_written(report, written)
 
 
 def _folder(out: Path, paper: Paper, artefact: Artefact) -> Path:
@@ -272,7 +276,7 @@ def _folder(out: Path, paper: Paper, artefact: Artefact) -> Path:
     return folder
 
 
-def _with(report: ArtefactReport, written: Iterable[Written]) -> ArtefactReport:
+def _add_written(report: ArtefactReport, written: Iterable[Written]) -> ArtefactReport:
     written = list(written)
     return replace(
         report,
@@ -282,7 +286,9 @@ def _with(report: ArtefactReport, written: Iterable[Written]) -> ArtefactReport:
     )
 
 
-def _remaining(planned: PlannedArtefact, statuses: Mapping[str, str], results: Path) -> str:
+def _command_of_missing(
+    planned: PlannedArtefact, statuses: Mapping[str, str], results: Path
+) -> str:
     """Return the command that makes the missing records on the first backend; empty if none is missing."""
     evidence = planned.evidence
     line = evidence.command(planned.paper, planned.artefact, results)
@@ -293,21 +299,21 @@ def _remaining(planned: PlannedArtefact, statuses: Mapping[str, str], results: P
     return f"{line}  # {count} of {len(cells)} cells" if count else ""
 
 
-def _figure(collected: Collected, stem: Path, kind: FigureKind) -> Iterator[WrittenFigure]:
+def _write_figure(collected: Collected, stem: Path, kind: FigureKind) -> Iterator[WrittenFigure]:
     from svgpbench.output.figure import draw_figure
 
-    png, pdf = beside(stem, "png"), beside(stem, "pdf")
+    png, pdf = add_suffix(stem, "png"), add_suffix(stem, "pdf")
     caption = draw_figure(collected, png, kind, pdf)
     yield WrittenFigure(stem.name, caption, png, pdf, type(kind).__module__).with_caption()
 
 
-def _table(collected: Collected, stem: Path, kind: TableKind) -> Iterator[WrittenTable]:
+def _write_table(collected: Collected, stem: Path, kind: TableKind) -> Iterator[WrittenTable]:
     built = kind.build(collected)
     texts = built.to_markdown(), built.to_latex(), built.to_csv()
     yield write_table(stem, built.tables, built.footnotes, texts, type(kind).__module__)
 
 
-def _printed_beside_ours(
+def _compare_with_print(
     planned: PlannedArtefact, collected: Collected, folder: Path, judged: Sequence[Judged]
 ) -> Iterator[WrittenTable | PrintedComparison]:
     """Write the table of printed numbers beside ours; nothing if no setting has records."""
@@ -321,10 +327,10 @@ def _printed_beside_ours(
             f"{planned.paper.name}, {planned.artefact.id}: {shown} of {len(printed)} printed figures "
             f"beside ours, means with half their 95 % intervals. {planned.scope}."
         )
-        yield from _comparison(rows, caption, folder)
+        yield from _write_comparison(rows, caption, folder)
 
 
-def _comparison(
+def _write_comparison(
     rows: Sequence[PrintedComparison], caption: str, folder: Path
 ) -> Iterator[WrittenTable | PrintedComparison]:
     table = as_text(rows)

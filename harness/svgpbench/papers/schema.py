@@ -66,6 +66,13 @@ class Artefact(Strict):
         """Its evidence if it is computed at each look."""
         return self.evidence if isinstance(self.evidence, ComputedEvidence) else None
 
+    @property
+    def description(self) -> str:
+        """Description of its evidence, or that nothing makes it."""
+        if self.evidence:
+            return self.evidence.description
+        return "; ".join(filter(None, ["no experiment makes it", self.missing]))
+
     @model_validator(mode="after")
     def _figures_are_unique(self) -> Artefact:
         if self.computed:

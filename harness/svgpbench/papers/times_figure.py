@@ -12,7 +12,7 @@ from svgpbench.benchmarks.timing.problems import shape_of
 from svgpbench.output.figure import save
 from svgpbench.output.palette import METHOD_STYLES, OTHER_STYLES, LineStyle
 from svgpbench.output.panel import STYLE, grid, legend, plain_powers
-from svgpbench.papers.evidence.base import TimesFrame
+from svgpbench.papers.evidence.base import EvidenceFrame
 from svgpbench.papers.evidence.timing import TimingEvidence
 
 COLOURS = [style.colour for style in (*METHOD_STYLES.values(), *OTHER_STYLES)]
@@ -20,7 +20,7 @@ DASHES = [style.dash for style in OTHER_STYLES]
 MARKERS = "osD^"
 
 
-def draw_times(times: TimesFrame, timing: TimingEvidence, *paths: Path) -> str:
+def draw_times(times: EvidenceFrame, timing: TimingEvidence, *paths: Path) -> str:
     """Draw median and quartiles over rounds to every path; return the caption.
 
     Raises `UserError` if a file cannot be written.

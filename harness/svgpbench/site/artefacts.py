@@ -109,13 +109,13 @@ def _artefact_facts(
 
 
 def _state(report: ArtefactReport) -> str:
-    """Say what an artefact rests on, and why parts of it are missing."""
-    rests_on = report.rests_on
+    """Return the evidence of an artefact, and the reasons for what is missing, as text."""
+    evidence = report.description
     if report.statuses:
         failed = sum(status != "ok" for status in report.statuses.values())
-        rests_on = f"{len(report.statuses)} records, {failed} of them of cells that failed"
+        evidence = f"{len(report.statuses)} records, {failed} of them of cells that failed"
     missing = [f"{report.missing} cells have not run"] * bool(report.missing)
-    return "; ".join([rests_on, *missing, *report.notes])
+    return "; ".join([evidence, *missing, *report.notes])
 
 
 def _code(module: str, downloads: Downloads) -> Iterator[Link]:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from svgpbench.benchmarks.timing import SpeedReport, run_speed
-from svgpbench.benchmarks.timing.cases import HELD_STEPS
 from svgpbench.benchmarks.timing.floor import StepWork, least_seconds, spend, work_of
 from svgpbench.benchmarks.timing.floor_run import BLAS, add_floor, tiny_problem
 from svgpbench.benchmarks.timing.problems import SHAPES, make_problem
@@ -29,6 +28,7 @@ from svgpbench.benchmarks.timing.report import TimedCell
 from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.benchmarks.timing.tables import floor_table, rates_table, times_table
 from svgpbench.errors import UserError
+from svgpbench.libraries.steps import HELD_STEPS
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend, new_backend
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from svgpbench.benchmarks.timing import locate_peers, run_speed
-from svgpbench.benchmarks.timing.cases import CACHED_ROWS, STEPS
+from svgpbench.benchmarks.timing.cases import STEPS
 from svgpbench.benchmarks.timing.peers import SERVE, known_peers, peer_python
 from svgpbench.benchmarks.timing.problems import make_problem, save_problem
 from svgpbench.errors import UserError
+from svgpbench.libraries.steps import CACHED_ROWS
 from svgpbench.plugins import PEERS, plugins
 
 REFUSED = {

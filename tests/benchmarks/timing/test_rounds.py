@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from svgpbench.benchmarks.timing import compare, run_speed
-from svgpbench.benchmarks.timing.cases import HELD_STEPS
 from svgpbench.benchmarks.timing.meter import Load
 from svgpbench.benchmarks.timing.peers import Located
 from svgpbench.benchmarks.timing.peers.libraries import GPFLOW
 from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused
 from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
 from svgpbench.benchmarks.timing.tables import times_table
+from svgpbench.libraries.steps import HELD_STEPS
 from svgpbench.runs.cores import usable_cores
 
 Script = dict[str, Any]

@@ -9,7 +9,6 @@ import pytest
 
 from svgpbench.benchmarks.timing import run_speed
 from svgpbench.benchmarks.timing.cases import (
-    HELD_STEPS,
     STEPS,
     USUAL_STEPS,
     build_case,
@@ -29,6 +28,7 @@ from svgpbench.checks.cases import VARIANTS, likelihoods_of
 from svgpbench.config import LEARN, TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.kernels import unconstrain
+from svgpbench.libraries.steps import HELD_STEPS
 from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend

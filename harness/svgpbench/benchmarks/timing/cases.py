@@ -4,8 +4,8 @@
   do.
 * `e_step_held` is an E-phase as the dual parameterization and the training loop run it. θ is fixed, so
   K(Z, Z), its factor and W are computed once.
-* `predict_cached_100` predicts 100 rows as a deployed model does: what does not depend on the rows, such as
-  the factor of K(Z, Z), was computed once. Its time is that of one row.
+* `predict_cached_100` predicts 100 rows as a deployed model does. Factors that do not depend on the rows,
+  such as that of K(Z, Z), are computed before. Times are reported per row.
 * `em_step` is an EM iteration in the middle of training. It takes E-steps, each on a fresh minibatch, from
   the factor of K(Z, Z) that the previous M-step left. Then it takes an M-step on one more minibatch.
 """
@@ -23,7 +23,7 @@ from svgpbench.benchmarks.timing.problems import LATER, TimedProblem
 from svgpbench.config import LEARN
 from svgpbench.errors import UserError, unknown
 from svgpbench.kernels import Model, Theta, constrain
-from svgpbench.libraries.steps import rows_to_predict
+from svgpbench.libraries.steps import CACHED_ROWS, HELD_STEPS, rows_to_predict
 from svgpbench.likelihoods import Likelihood
 from svgpbench.likelihoods.likelihood import Predicted
 from svgpbench.methods import AnyMethod, build_method
@@ -34,12 +34,6 @@ from svgpbench.training.blocks import Batch, factor_at, trainable_names
 from svgpbench.training.session import start_session
 from svgpbench.training.steps import MPhase, compile_steps
 from svgpbench.tree import tree_map
-
-HELD_STEPS = 8
-"""Number of E-steps per call of `e_step_held`."""
-
-CACHED_ROWS = {f"predict_cached_{rows}": rows for rows in (1, 100, 10_000)}
-"""Number of rows in a call of each step that predicts from factors kept before."""
 
 STEPS: dict[str, int] = {
     "e_step": 1,

@@ -1,4 +1,4 @@
-"""What every kind of evidence can do, and the rows that predicates read from it."""
+"""Base classes of the kinds of evidence, and of the rows that predicates read from them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TimesFrame(EvidenceFrame):
     """Rows with a column `seconds`, of methods that are known only once they have run."""
 
     about: str = ""  # problems, steps or seeds, and versions of the peers
-    where: str = ""  # the records, as text
+    source: str = ""  # record or plan, as text
 
     @property
     def condition(self) -> str:
@@ -59,11 +59,11 @@ class TimesFrame(EvidenceFrame):
             return self.why_not
         timed = set(self.frame["method"])
         untimed = [name for name in methods if name not in timed]
-        return f"no times of {', '.join(untimed)} in {self.where}" if untimed else ""
+        return f"no times of {', '.join(untimed)} in {self.source}" if untimed else ""
 
 
 class Evidence(Strict, ABC):
-    """What an artefact's claims rest on. A subclass is a kind that `paper.toml` can declare."""
+    """Evidence that an artefact's claims rest on. A subclass is a kind that `paper.toml` can declare."""
 
     part_of_paper: ClassVar[PartOfPaper] = "experiments"
     drawn_elsewhere: ClassVar[str] = ""
@@ -71,13 +71,13 @@ class Evidence(Strict, ABC):
 
     @property
     @abstractmethod
-    def where(self) -> str:
+    def source(self) -> str:
         """File, folder, plan or experiment of its records, as Markdown for a table cell."""
 
     @property
     @abstractmethod
-    def rests_on(self) -> str:
-        """What decides claims, in words for a page."""
+    def description(self) -> str:
+        """Kind and source of its records, such as `times of speed/fig5.json`, as text for a page."""
 
 
 class RecordedEvidence(Evidence):
@@ -90,7 +90,7 @@ class RecordedEvidence(Evidence):
 
     @abstractmethod
     def load(self, paper: Paper, artefact: Artefact, results: Path) -> EvidenceFrame:
-        """Return the rows of the records; without them, `why_not` has the reason.
+        """Return the rows of the records. If records are missing, `why_not` of the result has the reason.
 
         Raises `UserError` for a damaged file.
         """
@@ -100,11 +100,11 @@ class RecordedEvidence(Evidence):
         """Return the command that makes the records."""
 
     def write(
-        self, paper: Paper, artefact: Artefact, results: Path, folder: Path
+        self, paper: Paper, artefact: Artefact, loaded: EvidenceFrame, results: Path, folder: Path
     ) -> Iterable[WrittenFigure | WrittenTable]:
-        """Draw and tabulate the records, if there are any, to files in a folder, which is created.
+        """Draw and tabulate the records, whose rows are `loaded`, to files in a folder, which is created.
 
-        This one writes nothing; a kind that has figures or tables overrides it. Raises `UserError` if a file
-        cannot be written, and `OSError` if the folder cannot.
+        The default writes nothing. A kind that has figures or tables overrides it. Raises `UserError` if a
+        file cannot be written, and `OSError` if the folder cannot be created.
         """
         return ()

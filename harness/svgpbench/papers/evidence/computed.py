@@ -23,11 +23,11 @@ class ComputedEvidence(Evidence):
     figures: tuple[FigureEntry, ...] = ()
 
     @property
-    def where(self) -> str:
+    def source(self) -> str:
         return "computed at each look"
 
     @property
-    def rests_on(self) -> str:
+    def description(self) -> str:
         return "computed afresh, no records"
 
 

@@ -89,12 +89,12 @@ class ExperimentEvidence(RecordedEvidence):
     preset: Text | None = None
 
     @property
-    def where(self) -> str:
+    def source(self) -> str:
         preset = f", `{self.preset}`" if self.preset else ""
         return f"`{self.experiment}`{preset}"
 
     @property
-    def rests_on(self) -> str:
+    def description(self) -> str:
         preset = f", preset {self.preset}" if self.preset else ""
         return f"cells of {self.experiment}{preset}"
 

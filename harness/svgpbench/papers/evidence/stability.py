@@ -44,11 +44,11 @@ class StabilityEvidence(RecordedEvidence):
     folder: Text  # of `svgpbench survive`, below the results
 
     @property
-    def where(self) -> str:
+    def source(self) -> str:
         return f"`{self.folder}/`"
 
     @property
-    def rests_on(self) -> str:
+    def description(self) -> str:
         return f"walks of `svgpbench survive` in {self.folder}"
 
     @property

@@ -15,7 +15,12 @@ from svgpbench.config import Text
 from svgpbench.csv_text import as_csv
 from svgpbench.output.table import Table, columns
 from svgpbench.output.table_formats import latex, markdown
-from svgpbench.papers.evidence.base import PartOfPaper, RecordedEvidence, TimesFrame
+from svgpbench.papers.evidence.base import (
+    EvidenceFrame,
+    PartOfPaper,
+    RecordedEvidence,
+    TimesFrame,
+)
 from svgpbench.papers.report import WrittenFigure, WrittenTable, write_table
 
 if TYPE_CHECKING:
@@ -35,11 +40,11 @@ class TimingEvidence(RecordedEvidence):
     methods: tuple[Text, ...] = ()  # methods to time; empty: the default methods and the peers
 
     @property
-    def where(self) -> str:
+    def source(self) -> str:
         return f"`{self.record}`"
 
     @property
-    def rests_on(self) -> str:
+    def description(self) -> str:
         return f"times of {self.record}"
 
     @property
@@ -64,33 +69,29 @@ class TimingEvidence(RecordedEvidence):
         return f"svgpbench speed {timed} {problems} {steps} --out {results / self.record}"
 
     def write(
-        self, paper: Paper, artefact: Artefact, results: Path, folder: Path
+        self, paper: Paper, artefact: Artefact, loaded: EvidenceFrame, results: Path, folder: Path
     ) -> Iterator[WrittenFigure | WrittenTable]:
         """Tabulate the summed times, and draw them against M if there is more than one problem."""
-        times = load_timing(results, self)
-        if times.why_not:
-            return
         folder.mkdir(parents=True, exist_ok=True)
         if len(self.problems) > 1:
             # Matplotlib takes a third of the time of `import svgpbench.api`
             from svgpbench.papers import times_figure
 
             png, pdf = folder / "times.png", folder / "times.pdf"
-            caption = times_figure.draw_times(times, self, png, pdf)
+            caption = times_figure.draw_times(loaded, self, png, pdf)
             text = f"{paper.name}, {artefact.id}: {caption}"
             yield WrittenFigure("times", text, png, pdf, times_figure.__name__).with_caption()
-        table, note = table_of_times(times.frame), f"Times: {times.condition}."
-        texts = f"{markdown(table)}\n\n{note}", latex(table, note), as_csv(times.frame)
+        table, note = table_of_times(loaded.frame), f"Times: {loaded.condition}."
+        texts = f"{markdown(table)}\n\n{note}", latex(table, note), as_csv(loaded.frame)
         yield write_table(folder / "times", [table], [note], texts, folded=False)
 
 
 def load_timing(results: Path, timing: TimingEvidence) -> TimesFrame:
-    """Return the rounds in which every step of a method was undisturbed, one row per problem and method.
+    """Return one row per problem, method and round in which every step was undisturbed.
 
     `seconds` is the sum over the steps. `problem` is categorical, so that a problem without times of the
-    chosen methods stays as an empty group.
-    If the record or a problem's times are missing, `why_not` has the reason. Raises `UserError` if the file
-    cannot be read or is not a record of `svgpbench speed`.
+    chosen methods stays as an empty group. If the record or a problem's times are missing, `why_not` has the
+    reason. Raises `UserError` if the file cannot be read or is not a record of `svgpbench speed`.
     """
     path = results / timing.record
     if not path.is_file():
@@ -115,7 +116,7 @@ def load_timing(results: Path, timing: TimingEvidence) -> TimesFrame:
     peers = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     what = f"{', '.join(timing.problems)}, {' + '.join(timing.steps)}"
     about = f"{what}, {report.settings['threads']} threads{', beside ' * bool(peers)}{peers}"
-    return TimesFrame(frame, about=about, where=timing.record)
+    return TimesFrame(frame, about=about, source=timing.record)
 
 
 def table_of_times(frame: pd.DataFrame) -> Table:

@@ -15,8 +15,13 @@ from svgpbench.benchmarks.time_to_target.problems import sizes_of
 from svgpbench.benchmarks.time_to_target.records import read_training
 from svgpbench.config import Text
 from svgpbench.environment import OURS
-from svgpbench.papers.evidence.base import PartOfPaper, RecordedEvidence, TimesFrame
-from svgpbench.papers.report import WrittenFigure, beside
+from svgpbench.papers.evidence.base import (
+    EvidenceFrame,
+    PartOfPaper,
+    RecordedEvidence,
+    TimesFrame,
+)
+from svgpbench.papers.report import WrittenFigure, add_suffix
 
 if TYPE_CHECKING:
     from svgpbench.papers.loading import Paper
@@ -35,11 +40,11 @@ class TrainingEvidence(RecordedEvidence):
     plan: Text  # shipped
 
     @property
-    def where(self) -> str:
+    def source(self) -> str:
         return f"`svgpbench learn`, `{self.plan}`"
 
     @property
-    def rests_on(self) -> str:
+    def description(self) -> str:
         return f"runs of `svgpbench learn --plan {self.plan}`"
 
     @property
@@ -55,16 +60,14 @@ class TrainingEvidence(RecordedEvidence):
         return f"svgpbench learn --plan {self.plan} {chosen} --results {results / LEARNING}"
 
     def write(
-        self, paper: Paper, artefact: Artefact, results: Path, folder: Path
+        self, paper: Paper, artefact: Artefact, loaded: EvidenceFrame, results: Path, folder: Path
     ) -> Iterator[WrittenFigure]:
         # Matplotlib takes a third of the time of `import svgpbench.api`
         from svgpbench.benchmarks.time_to_target import curves
 
         entries, plan = entries_of(self.plan, results), read_plan(Path(self.plan))
-        if not entries:
-            return
         folder.mkdir(parents=True, exist_ok=True)
-        png, pdf = (beside(folder / artefact.id, suffix) for suffix in ("png", "pdf"))
+        png, pdf = (add_suffix(folder / artefact.id, suffix) for suffix in ("png", "pdf"))
         curves.draw_learning(plan, entries, png, pdf)
         what = " and ".join(curves.AXES[curve] for curve in plan.curves)
         runs = sum(len(x.trained) for contestants in entries.values() for x in contestants)
@@ -105,7 +108,7 @@ def load_curves(results: Path, name: str) -> TimesFrame:
     if not entries:
         return TimesFrame(pd.DataFrame(), f"no runs of plan {name} in {results / LEARNING}")
     frame = pd.DataFrame(list(_rows(name, entries)))
-    return TimesFrame(frame, about=_about(entries), where=f"the runs of {name}")
+    return TimesFrame(frame, about=_about(entries), source=f"the runs of {name}")
 
 
 def _rows(name: str, entries: dict[str, list[ContestantRuns]]) -> Iterator[dict[str, Any]]:
