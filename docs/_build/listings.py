@@ -5,7 +5,8 @@
 
 A page has a listing after a line `<!-- svgpbench COMMAND -->`: it is what the command prints, to the next line
 `<!-- end -->` or the end of the page. A page may have several.
-README has a table of grades by kind, and a table of some claims, chosen by their id in its first column.
+README has the findings of the board, a table of grades by kind, and a table of some claims, chosen by their id in
+its first column.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 LEDGER = ROOT / "harness" / "svgpbench" / "papers" / "released.csv"
 LISTING = re.compile(
-    r"^<!-- svgpbench (?P<command>[^\n]+) -->$.*?(?P<end>^<!-- end -->$|\Z)", re.MULTILINE | re.DOTALL
+    r"^<!-- svgpbench (?P<command>[^\n]+) -->$.*?(?P<end>^<!-- end -->$|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
+FINDINGS = re.compile(r"(?<=<!-- findings of the board -->\n\n).*?(?=\n\n<!-- end -->)", re.DOTALL)
 KINDS = ("theory", "experiments", "speed")
 
 
@@ -63,7 +66,12 @@ def write_trained() -> None:
     from svgpbench.papers.kobe2021.algebra.predictions import PATHS, TRAINED
     from svgpbench.results.store import records_in
 
-    names = {"variance": "variance", "lengthscale": "lengthscale_mean", "noise_variance": "noise_variance", "elbo": "elbo"}
+    names = {
+        "variance": "variance",
+        "lengthscale": "lengthscale_mean",
+        "noise_variance": "noise_variance",
+        "elbo": "elbo",
+    }
     rows = [
         {"method": c.method.title, "split_seed": c.split.seed, "seed": c.seed}
         | {name: record.trace[column][-1] for name, column in names.items()}
@@ -88,6 +96,17 @@ def with_listings(page: str, run_all: bool) -> str:
         return f"<!-- svgpbench {listing['command']} -->\n\n{text}\n{end}"
 
     return LISTING.sub(written, page)
+
+
+def board_findings() -> str:
+    """Return the sentences of the board as a list."""
+    from svgpbench.suite.board import Board
+    from svgpbench.suite.findings import findings
+    from svgpbench.suite.outcomes import Outcomes
+    from svgpbench.suite.schema import load_suite
+
+    candidates = [x.label for x in load_suite().entrants if not x.reference]
+    return "\n".join(f"* {x}" for x in findings(Board(Outcomes.read(), candidates)))
 
 
 def with_tables(readme: str, ledger: list[dict[str, str]]) -> str:
@@ -118,7 +137,15 @@ def main() -> None:
     parser.add_argument("--ledger", action="store_true", help="Take the present ledger.")
     run_all = not parser.parse_args().ledger
     if run_all:
-        svgpbench("reproduce", *paper_folders(), "--from-records", "--results", "results", "--pages", "results")
+        svgpbench(
+            "reproduce",
+            *paper_folders(),
+            "--from-records",
+            "--results",
+            "results",
+            "--pages",
+            "results",
+        )
         write_ledger()
         write_trained()
         write_board()
@@ -128,7 +155,8 @@ def main() -> None:
     with LEDGER.open(encoding="utf-8", newline="") as file:
         ledger = list(csv.DictReader(file))
     path = ROOT / "README.md"
-    path.write_text(with_tables(path.read_text("utf-8"), ledger), "utf-8")
+    text = FINDINGS.sub(lambda _: board_findings(), path.read_text("utf-8"))
+    path.write_text(with_tables(text, ledger), "utf-8")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from installed import HERE, Done, Place
 
 SHIPPED_LIKELIHOODS = (
     *("gaussian", "bernoulli-probit", "bernoulli-logit", "softmax"),
-    *("robust-max", "student-t", "poisson"),
+    *("robust-max", "student-t", "poisson", "heteroskedastic"),
 )
 
 FAULTS = {

@@ -62,10 +62,26 @@ def test_a_template_says_which_keys_it_needs() -> None:
 def test_a_mixed_claim_says_what_divides_it() -> None:
     halves = [("first half", NLPD), ("second half", SPEED)]
     said = with_explanation("It is so.", Grade.mixed, halves)
-    assert said == "It is so. first half: holds at 5 %, fails at 1 %. second half: holds."
+    assert said == "It is so. First half: holds at 5 %, fails at 1 %. Second half: holds."
     cases = Judgement(Grade.mixed, NLPD.effects)
     said = with_explanation("It is so.", Grade.mixed, [("NLPD", cases)])
-    assert said == "It is so. NLPD: holds for airfoil, pima; fails for boston."
+    assert said == "It is so. NLPD: fails for boston, holds for 2 others."
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [
+        ({"a": True, "b": False, "c": False}, "holds for a, fails for 2 others"),
+        ({"a": True, "b": True, "c": True, "d": False}, "fails for d, holds for 3 others"),
+        ({"a": True, "b": False}, "holds for a, fails for b"),
+    ],
+)
+def test_the_rarer_cases_are_named(outcomes: dict[str, bool], expected: str) -> None:
+    effects = tuple(Effect(of, "", held=held) for of, held in outcomes.items())
+    mixed = Judgement(Grade.mixed, effects)
+    assert (
+        with_explanation("So.", Grade.mixed, [("it holds", mixed)]) == f"So. It holds: {expected}."
+    )
 
 
 def test_an_open_claim_says_what_would_decide() -> None:

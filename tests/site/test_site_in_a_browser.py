@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
 PAGES = (
     *("index.html", "experiments/adam2021-fig3.html", "papers/adam2021.html", "rules.html"),
-    *("experiments/index.html", "methods/t-svgp.html", "data/boston.html", "speed.html"),
+    *(
+        "experiments/index.html",
+        "methods/t-svgp.html",
+        "data/boston.html",
+        "speed.html",
+        "board.html",
+    ),
     "downloads.html",
 )
 NARROW, WIDE = 390, 1280

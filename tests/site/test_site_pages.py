@@ -21,6 +21,10 @@ from svgpbench.stats import convergence, rules
 from svgpbench.stats.effects import with_interval
 from svgpbench.stats.measures import MEASURES
 from svgpbench.stats.pairs import UNLEARNED
+from svgpbench.suite.board import Board
+from svgpbench.suite.findings import findings
+from svgpbench.suite.outcomes import Outcomes
+from svgpbench.suite.schema import load_suite
 
 
 class Elements(HTMLParser):
@@ -289,3 +293,16 @@ def test_the_page_of_speed_has_the_dual_method_over_the_other(pages: dict[Path, 
     assert "steps-t-svgp-over-q-svgp" in page.anchors
     assert any(x["src"].endswith("dual-over-mean.png") for x in page.all("img"))
     assert "Time of t-svgp over that of q-svgp" in page.text
+
+
+def test_the_board_has_its_findings_and_every_entrant(pages: dict[Path, Elements]) -> None:
+    suite, outcomes = load_suite(), Outcomes.read()
+    board = Board(outcomes, [x.label for x in suite.entrants if not x.reference])
+    page = next(page for path, page in pages.items() if path.name == "board.html")
+    for finding in findings(board):
+        assert finding in page.text
+    for row in board.rows():
+        assert row.entrant in page.text
+    overview = next(page for path, page in pages.items() if path.name == "index.html")
+    assert findings(board)[0] in overview.text
+    assert "board.html" in {one["href"] for one in overview.all("a")}

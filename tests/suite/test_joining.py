@@ -9,10 +9,12 @@ import pytest
 
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
-from svgpbench.suite.cells import SuiteRun
-from svgpbench.suite.joining import added_entrant, own_iterations, with_entrant
+from svgpbench.suite import joining
+from svgpbench.suite.cells import SuiteRun, read_iterations
+from svgpbench.suite.joining import REFERENCE, added_entrant, own_iterations, with_entrant
 from svgpbench.suite.outcomes import Outcomes, finished
 from svgpbench.suite.schema import Entrant, load_suite
+from svgpbench.suite.step_times import read_step_times, two_digits
 
 SUITE = load_suite()
 FILE = """
@@ -104,6 +106,20 @@ def test_budgets_that_were_measured_stay(tmp_path: Path, label: str) -> None:
     budgets, ms = own_iterations(SUITE, problems, entrant_called(label), folder, never)
     assert budgets == {("airfoil", label): 90, ("pima", label): 70}
     assert ms == {("airfoil", label): 2.5, ("pima", label): 3.0}
+
+
+def test_a_budget_is_as_long_as_the_reference_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An entrant that takes twice as long has half as many iterations, on any machine."""
+    problem = next(x for x in SUITE.problems if x.title == "airfoil")
+    rows = [("airfoil", REFERENCE, 30.0, 29.0, 31.0), ("airfoil", "mine", 60.0, 59.0, 61.0)]
+    times = pd.DataFrame(rows, columns=["problem", "entrant", "ms", "least", "most"])
+    monkeypatch.setattr(joining, "measured", lambda *_: times)
+    budgets, ms = own_iterations(SUITE, [problem], entrant_called("mine"), tmp_path, never)
+    reference = ("airfoil", REFERENCE)
+    assert budgets == {("airfoil", "mine"): two_digits(read_iterations()[reference] / 2)}
+    assert ms == {("airfoil", "mine"): 2 * read_step_times()[reference]}
 
 
 def test_the_board_has_the_problems_and_folds_that_the_entrant_ran(tmp_path: Path) -> None:

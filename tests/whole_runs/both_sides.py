@@ -44,6 +44,7 @@ M_RATE = 0.05
 def package_likelihood(name: str, treatment: str) -> Likelihood:
     more: dict[str, dict[str, Any]] = {
         "gaussian": {"noise_variance": NOISE_VARIANCE},
+        "heteroskedastic": {"noise_variance": NOISE_VARIANCE},
         "student-t": {"scale": STUDENT_T_SCALE, "negative_beta": treatment},
         "softmax": {"classes": CLASSES, "samples": SAMPLES},
         "robust-max": {"classes": CLASSES, "negative_beta": treatment},
@@ -84,6 +85,7 @@ def first_theta(case: Case) -> dict[str, Any]:
     theta = {"variance": np.array(VARIANCE), "lengthscales": lengthscales(case.ard)}
     values = {
         "gaussian": ("noise_variance", NOISE_VARIANCE),
+        "heteroskedastic": ("noise_variance", NOISE_VARIANCE),
         "student-t": ("scale", STUDENT_T_SCALE),
     }
     if case.likelihood in values:

@@ -23,6 +23,7 @@ AT_A_MAXIMUM = 1e-7
 
 TARGETS = {
     "gaussian": "real",
+    "heteroskedastic": "real",
     "student-t": "heavy",
     "bernoulli-probit": "binary",
     "bernoulli-logit": "binary",
@@ -36,6 +37,7 @@ def likelihood(name: str, treatment: str) -> Likelihood:
     """One of the second program."""
     made: dict[str, Callable[[], Likelihood]] = {
         "gaussian": likelihoods.Gaussian,
+        "heteroskedastic": likelihoods.Heteroskedastic,
         "student-t": lambda: likelihoods.StudentT(treatment),
         "bernoulli-probit": likelihoods.Probit,
         "bernoulli-logit": likelihoods.Logit,
@@ -259,6 +261,10 @@ CASES: dict[str, Case] = {
         "t-svgp", TIED, natural("projected"), MINIBATCH, "student-t", "clip"
     ),
     "poisson": Case("q-svgp", {}, natural("whitened"), MINIBATCH | {"e_rate": 0.2}, "poisson"),
+    "two latents": Case("t-svgp", TIED, natural("projected"), MINIBATCH, "heteroskedastic"),
+    "two latents, q-svgp adam": Case(
+        "q-svgp", {"optimiser": "adam"}, cholesky(whiten=True), ADAM, "heteroskedastic"
+    ),
     "a sparse trace": Case(
         "t-svgp",
         TIED,

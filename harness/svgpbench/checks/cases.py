@@ -69,6 +69,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "softmax": {"classes": 3, "samples": 12},
     "robust-max": {"classes": 3, "epsilon": 0.2, "nodes": 20},
     "student-t": {"scale": 0.4},
+    "heteroskedastic": {"noise_variance": 0.3},
 }
 """Settings of the check's likelihoods that differ from their defaults.
 

@@ -2,6 +2,7 @@
 
 from svgpbench.likelihoods.bernoulli import BernoulliLogit, BernoulliProbit
 from svgpbench.likelihoods.gaussian import GaussianLikelihood, GaussianParameters
+from svgpbench.likelihoods.heteroskedastic import HeteroskedasticGaussian
 from svgpbench.likelihoods.likelihood import Conditional, Expectations, Likelihood, NoParameters
 from svgpbench.likelihoods.poisson import Poisson
 from svgpbench.likelihoods.registry import build_likelihood, likelihoods
@@ -16,6 +17,7 @@ __all__ = [
     "Expectations",
     "GaussianLikelihood",
     "GaussianParameters",
+    "HeteroskedasticGaussian",
     "Likelihood",
     "NoParameters",
     "Poisson",

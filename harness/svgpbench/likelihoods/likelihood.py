@@ -101,7 +101,7 @@ class Likelihood(ABC):
 
     @property
     def log_concave(self) -> bool:
-        """Return True if log p(y | f) is concave in f, so that β ≥ 0 everywhere."""
+        """Return True if log p(y | f) is concave in each latent function, so that β ≥ 0 everywhere."""
         return True
 
     @property
@@ -228,8 +228,10 @@ class Likelihood(ABC):
         `statistic` takes the log density of the rows and the means of y.
         """
         parts = []
-        for first in range(0, int(mu.shape[-1]), ROWS_AT_ONCE):
-            rows = slice(first, first + ROWS_AT_ONCE)
+        count = int(mu.shape[-1])
+        for first in range(0, count, ROWS_AT_ONCE):
+            # the array API does not say what a slice beyond the end is
+            rows = slice(first, min(first + ROWS_AT_ONCE, count))
             parts.append(statistic(*self._density_of_numbers(ops, p, mu[..., rows], v[..., rows])))
         return ops.asarray(np.concatenate(parts, axis=-1))
 

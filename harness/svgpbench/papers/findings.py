@@ -75,8 +75,8 @@ def with_explanation(finding: str, grade: Grade, core: Sequence[tuple[str, Judge
             supporting = [effect.of for effect in judgement.effects if effect.held is True]
             contradicting = [effect.of for effect in judgement.effects if effect.held is False]
             if supporting and contradicting and not judgement.note:
-                division = f"holds for {_names(supporting)}; fails for {_names(contradicting)}"
-            sentences.append(f"{text}: {division}.")
+                division = _division(supporting, contradicting)
+            sentences.append(f"{text[:1].upper()}{text[1:]}: {division}.")
     elif grade == Grade.open:
         notes = [
             effect.note
@@ -87,6 +87,15 @@ def with_explanation(finding: str, grade: Grade, core: Sequence[tuple[str, Judge
         ]
         sentences += [f"Open: {note}." for note in list(dict.fromkeys(notes))[:2]]
     return " ".join(sentences)
+
+
+def _division(supporting: Sequence[str], contradicting: Sequence[str]) -> str:
+    """Return the cases on the smaller side by name, and the number of the others."""
+    if len(supporting) > len(contradicting):
+        return f"fails for {_names(contradicting)}, holds for {len(supporting)} others"
+    if len(supporting) < len(contradicting):
+        return f"holds for {_names(supporting)}, fails for {len(contradicting)} others"
+    return f"holds for {_names(supporting)}, fails for {_names(contradicting)}"
 
 
 def _field_text(judgement: Judgement, effects: list[Effect], field: str, form: str | None) -> str:

@@ -22,6 +22,7 @@ from svgpbench.papers.selection import all_of
 from svgpbench.results.store import records_in
 from svgpbench.site.artefacts import FOLDER as ARTEFACTS
 from svgpbench.site.artefacts import artefact_entries
+from svgpbench.site.board import board_facts
 from svgpbench.site.datasets import DataSetFacts, data_facts
 from svgpbench.site.downloads import FOLDER, Downloads
 from svgpbench.site.entries import Entry, by_kind
@@ -36,6 +37,7 @@ from svgpbench.site.speed import speed_sections
 
 SECTIONS = (
     Link("Overview", "index.html"),
+    Link("Board", "board.html"),
     Link("Experiments", "experiments/index.html"),
     Link("Methods", "methods/index.html"),
     Link("Data", "data/index.html"),
@@ -147,11 +149,14 @@ class _Building:
 
     def _overview(self, fields: Sequence[Field], methods: Sequence[MethodFacts]) -> Iterator[Page]:
         self.tell("overview")
+        board = board_facts(self.site)
+        yield Page("board.html", "The board", "board.html", {"board": board}, "Board")
         entries = [Entry(*pair) for pair in self.judged]
         claims = [(paper, _claims(self._entries(paper))) for paper in self.papers]
         grades = [(paper, [x.judged.grade for x in of_paper]) for paper, of_paper in claims]
         stability = read_stability(self.results / "survival").values()
         content = {
+            "board": board,
             "papers": [(paper, by_kind(self._entries(paper))) for paper in self.papers],
             "in_short": {paper.name: in_short(found) for paper, found in grades},
             "entries": entries,

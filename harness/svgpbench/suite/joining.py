@@ -17,7 +17,7 @@ from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.loading import is_file_name, parse_toml
 from svgpbench.methods import build_method
 from svgpbench.plugins import METHODS, find
-from svgpbench.suite.cells import Budgets
+from svgpbench.suite.cells import Budgets, read_iterations
 from svgpbench.suite.outcomes import Outcomes, finished, outcomes
 from svgpbench.suite.protocol import FolderLook
 from svgpbench.suite.schema import Entrant, Suite, SuiteProblem
@@ -81,9 +81,9 @@ def own_iterations(
 ) -> tuple[Budgets, Milliseconds]:
     """Return the iterations of a new entrant, and its time of an iteration on the reference machine.
 
-    The entrant and `REFERENCE` are timed here, in turn. Their ratio times the reference's time in the suite
-    is the entrant's time there. What was measured is kept in `folder`, so that a resumed search goes on
-    with the same budgets.
+    The entrant and `REFERENCE` are timed here, in turn. By the ratio of their times the entrant gets as many
+    iterations as fit into the reference's budget. What was measured is kept in `folder`, so that a resumed
+    search goes on with the same budgets.
     """
     path = (
         folder / f"{re.sub(r'[^A-Za-z0-9.-]', '-', entrant.label)}.csv"
@@ -100,20 +100,21 @@ def own_iterations(
         here = {
             (x, y): ms for x, y, ms in times[["problem", "entrant", "ms"]].itertuples(index=False)
         }
-        there = read_step_times()
+        there, budgets = read_step_times(), read_iterations()
         rows = []
         for problem in new:
             own, other = (here.get((problem.title, x)) for x in (entrant.label, REFERENCE))
             if own is None or other is None:
                 continue  # its runs fail, and say why
-            ms = own / other * there[problem.title, REFERENCE]
-            rows.append((problem.title, two_digits(1e3 * suite.size_of(problem).seconds / ms), ms))
+            of_reference = (problem.title, REFERENCE)
+            count, ms = budgets[of_reference] * other / own, there[of_reference] * own / other
+            rows.append((problem.title, two_digits(count), ms))
         kept = pd.concat([kept, pd.DataFrame(rows, columns=kept.columns)], ignore_index=True)
         write_whole(path, kept.to_csv(index=False).encode())
     by_problem = kept.set_index("problem")
-    budgets = {(str(x), entrant.label): int(n) for x, n in by_problem["iterations"].items()}
+    own_budgets = {(str(x), entrant.label): int(n) for x, n in by_problem["iterations"].items()}
     ms_of = {(str(x), entrant.label): float(ms) for x, ms in by_problem["ms"].items()}
-    return budgets, ms_of
+    return own_budgets, ms_of
 
 
 def with_entrant(

@@ -87,18 +87,30 @@ def board_markdown(suite: Suite, board: Board) -> str:
         "\n".join(f"* {sentence}" for sentence in findings(board)),
         markdown(board_table(board)),
         "  \n".join(legend(board)),
-        "Average rank by group of problems (how many problems):",
-        markdown(groups_table(suite, board.outcomes, board.entrants)),
-        "Problems on which the entrant of the row is better, level and worse than that of the column:",
-        markdown(pairs_table(board)),
-        "Default rates, and the share of the possible gain that they give away:",
-        markdown(rates_table(board)),
-        "Calibration at the end of the runs:",
-        markdown(calibration_table(board)),
-        "The problems:",
-        markdown(problems_table(suite, board)),
     ]
+    for heading, table in detailed_tables(suite, board):
+        parts += [f"{heading}:", markdown(table)]
     return "\n\n".join(parts)
+
+
+def detailed_tables(suite: Suite, board: Board) -> list[tuple[str, Table]]:
+    """Return the tables behind the board, each with its heading."""
+    return [
+        (
+            "Average rank by group of problems (how many problems)",
+            groups_table(suite, board.outcomes, board.entrants),
+        ),
+        (
+            "Problems on which the entrant of the row is better, level and worse than that of the column",
+            pairs_table(board),
+        ),
+        (
+            "Default rates, and the share of the possible gain that they give away",
+            rates_table(board),
+        ),
+        ("Calibration at the end of the runs", calibration_table(board)),
+        ("The problems", problems_table(suite, board)),
+    ]
 
 
 def groups_table(suite: Suite, outcomes: Outcomes, candidates: Sequence[str]) -> Table:

@@ -21,6 +21,7 @@ class Likelihood:
     """What every likelihood has; `treatment` of negative β is damp, clip or raw."""
 
     latents, samples, classifies, concave = 1, 0, False, True
+    gaussian = False  # whether p(y) is
     parameters: tuple[str, ...] = ()
 
     def __init__(self, treatment: str = "damp") -> None:
@@ -61,7 +62,7 @@ class Likelihood:
 
 
 class Gaussian(Likelihood):
-    parameters = ("noise_variance",)
+    parameters, gaussian = ("noise_variance",), True
 
     def V(self, theta: Table, y: Floats, mu: Any, v: Any, noise: Any) -> Any:  # noqa: N802
         s2 = theta["noise_variance"]
@@ -70,6 +71,31 @@ class Gaussian(Likelihood):
     def log_density(self, theta: Table, y: Floats, mu: Floats, v: Floats, noise: Any) -> Floats:
         total = v[0] + theta["noise_variance"]
         return -0.5 * np.log(2 * np.pi * total) - (y - mu[0]) ** 2 / (2 * total)
+
+    def guess(self, theta: Table, mu: Floats, v: Floats, noise: Any) -> Floats:
+        return mu[0]
+
+
+class Heteroskedastic(Likelihood):
+    """Noise of variance σ² exp(f₂): V by nodes over f₂, the density of y by a sum over a fine grid of it."""
+
+    latents, parameters, nodes = 2, ("noise_variance",), 60
+
+    def V(self, theta: Table, y: Floats, mu: Any, v: Any, noise: Any) -> Any:  # noqa: N802
+        t, w = np.polynomial.hermite.hermgauss(self.nodes)
+        f2 = mu[1][:, None] + anp.sqrt(2.0 * v[1])[:, None] * t
+        variance = theta["noise_variance"] * anp.exp(f2)
+        square = (y - mu[0]) ** 2 + v[0]
+        given_f2 = -0.5 * anp.log(2 * np.pi * variance) - square[:, None] / (2 * variance)
+        return anp.sum(w * given_f2, axis=-1) / math.sqrt(math.pi)
+
+    def log_density(self, theta: Table, y: Floats, mu: Floats, v: Floats, noise: Any) -> Floats:
+        t = np.linspace(-12.0, 12.0, 20_001)
+        f2 = mu[1][:, None] + np.sqrt(v[1])[:, None] * t
+        sd = np.sqrt(v[0][:, None] + theta["noise_variance"] * np.exp(f2))
+        given_f2 = ast.norm.logpdf((y - mu[0])[:, None] / sd) - np.log(sd)
+        total: Floats = asp.logsumexp(given_f2 + np.log(t[1] - t[0]) + ast.norm.logpdf(t), axis=-1)
+        return total
 
     def guess(self, theta: Table, mu: Floats, v: Floats, noise: Any) -> Floats:
         return mu[0]

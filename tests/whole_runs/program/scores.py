@@ -41,7 +41,7 @@ def test_scores(family: Family, theta: Table, x: Any, data: Data, rows: Batch) -
         "mae": mae,
         "nmae": sum(abs(guess - y)) / sum(abs(y - y.mean())),
     }
-    if likelihood.parameters == ("noise_variance",):
+    if likelihood.gaussian:
         scores |= of_gaussians(mu[0], np.sqrt(v[0] + theta["noise_variance"]), y)
     return scores
 
