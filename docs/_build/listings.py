@@ -99,14 +99,15 @@ def with_listings(page: str, run_all: bool) -> str:
 
 
 def board_findings() -> str:
-    """Return the sentences of the board as a list."""
+    """Return five sentences of the board as a list: ranks, early gains, two pairs, default rates."""
     from svgpbench.suite.board import Board
     from svgpbench.suite.findings import findings
     from svgpbench.suite.outcomes import Outcomes
     from svgpbench.suite.schema import load_suite
 
     candidates = [x.label for x in load_suite().entrants if not x.reference]
-    return "\n".join(f"* {x}" for x in findings(Board(Outcomes.read(), candidates)))
+    sentences = findings(Board(Outcomes.read(), candidates))
+    return "\n".join(f"* {x}" for x in (*sentences[:4], sentences[-1]))
 
 
 def with_tables(readme: str, ledger: list[dict[str, str]]) -> str:

@@ -194,7 +194,7 @@ def test_a_wrong_request_is_refused(
     [
         ("aaa", r"target 'y' has 1 distinct value \('a'\); classification needs exactly two"),
         ("abc", r"target 'y' has 3 distinct values \('a', 'b', 'c'\)"),
-        ("abcdefg", r"7 distinct values \('a', 'b', 'c', 'd', 'e', \.\.\.\)"),
+        ("abcdefg", r"7 distinct values \('a', 'b', 'c', 'd', 'e' and 2 more\)"),
         ("a b", r"line 3, column 2 \('y'\) is empty"),
         ("a?b", r"line 3, column 2 \('y'\) holds '\?', a missing value"),
     ],

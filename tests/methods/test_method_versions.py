@@ -89,6 +89,7 @@ LIKELIHOODS_PINNED: dict[str, tuple[float, float, float]] = {
     "softmax": (-72.59064122778688, -60.6074884090896, -16.818057134599684),
     "robust-max": (-79.4290065704059, -75.19523313087133, -15.706185199612644),
     "student-t": (-115.35777628080402, -97.49311296017608, -21.214665086312785),
+    "heteroskedastic": (-151.4642975141973, -137.24458009833722, -22.876654244373555),
     "poisson": (-99.7587285202224, -101.45006410616392, -22.462784435941934),
 }
 """The same two of t-SVGP with every likelihood, and the log predictive density of a batch."""
