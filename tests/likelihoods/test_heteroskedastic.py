@@ -14,6 +14,7 @@ from svgpbench.checks.dense.expectations import expectations
 from svgpbench.likelihoods import GaussianLikelihood, GaussianParameters, HeteroskedasticGaussian
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
+from svgpbench.sklearn import SVGPRegressor
 
 NUMPY, LIKELIHOOD = load_backend("numpy"), HeteroskedasticGaussian()
 S2 = 0.3
@@ -118,16 +119,17 @@ def test_a_fit_finds_noise_that_grows_with_the_input() -> None:
         return x[:, None], np.sin(6.0 * x) + sd(x) * rng.standard_normal(n)
 
     (X, y), (X_test, y_test) = rows(400), rows(2000)
-    fits = {
-        name: fit(X, y, likelihood=name, inducing=15) for name in ("gaussian", "heteroskedastic")
-    }
+    model = SVGPRegressor(likelihood="heteroskedastic", inducing=15).fit(X, y)
+    fits = {"gaussian": fit(X, y, inducing=15), "heteroskedastic": model.posterior_}
     nlpd = {name: x.score(X_test, y_test)["nlpd_original"] for name, x in fits.items()}
     assert nlpd["heteroskedastic"] < nlpd["gaussian"] - 0.15
     assert nlpd["heteroskedastic"] < 0.03 + np.mean(
         -scipy.stats.norm.logpdf(y_test, np.sin(6.0 * X_test[:, 0]), sd(X_test[:, 0]))
     )
     at = np.array([[0.1], [0.5], [0.9]])
-    predicted = fits["heteroskedastic"].predict(at, std=True, quantiles=(0.025, 0.975))
+    predicted = model.posterior_.predict(at, std=True, quantiles=(0.025, 0.975))
+    np.testing.assert_allclose(model.predict(at), predicted["mean"], atol=1e-9)
+    np.testing.assert_array_equal(model.predict(at, return_std=True)[1], predicted["std"])
     np.testing.assert_allclose(predicted["std"], sd(at[:, 0]), rtol=0.25)
     width = (predicted["0.975"] - predicted["0.025"]) / predicted["std"]
     np.testing.assert_allclose(width, 2 * 1.96, rtol=0.05)
