@@ -208,7 +208,7 @@ def test_the_command_prints_draws_and_gives_json(
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--markdown"], "give it too"),
+        (["--markdown"], "give one of them"),
         (["--figure", "a.png"], "give it too"),
         (["--over-training", "--metric", "heldout_elbo"], "no trace has one of heldout_elbo"),
     ],

@@ -62,10 +62,10 @@ def test_a_template_says_which_keys_it_needs() -> None:
 def test_a_mixed_claim_says_what_divides_it() -> None:
     halves = [("first half", NLPD), ("second half", SPEED)]
     said = with_explanation("It is so.", Grade.mixed, halves)
-    assert said == "It is so. First half: holds at 5 %, fails at 1 %. Second half: holds."
+    assert said == "It is so. By part: first half: holds at 5 %, fails at 1 %; second half: holds."
     cases = Judgement(Grade.mixed, NLPD.effects)
     said = with_explanation("It is so.", Grade.mixed, [("NLPD", cases)])
-    assert said == "It is so. NLPD: fails for boston, holds for 2 others."
+    assert said == "It is so. By part: NLPD: fails for boston, holds for 2 others."
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,8 @@ def test_the_rarer_cases_are_named(outcomes: dict[str, bool], expected: str) -> 
     effects = tuple(Effect(of, "", held=held) for of, held in outcomes.items())
     mixed = Judgement(Grade.mixed, effects)
     assert (
-        with_explanation("So.", Grade.mixed, [("it holds", mixed)]) == f"So. It holds: {expected}."
+        with_explanation("So.", Grade.mixed, [("it holds", mixed)])
+        == f"So. By part: it holds: {expected}."
     )
 
 

@@ -70,13 +70,15 @@ def with_explanation(finding: str, grade: Grade, core: Sequence[tuple[str, Judge
     """
     sentences = [finding]
     if grade == Grade.mixed:
+        divisions = []
         for text, judgement in core:
             division = judgement.note or str(judgement.grade)
             supporting = [effect.of for effect in judgement.effects if effect.held is True]
             contradicting = [effect.of for effect in judgement.effects if effect.held is False]
             if supporting and contradicting and not judgement.note:
                 division = _division(supporting, contradicting)
-            sentences.append(f"{text[:1].upper()}{text[1:]}: {division}.")
+            divisions.append(f"{text}: {division}")
+        sentences.append(f"By part: {'; '.join(divisions)}.")
     elif grade == Grade.open:
         notes = [
             effect.note
