@@ -143,7 +143,7 @@ def test_a_kind_draws_either_records_or_what_is_computed() -> None:
         kind_of(FIGURES, lines, experiment)
     fig1 = load_paper("adam2021").artefact("fig1")
     with pytest.raises(UserError, match="kind 'finals' draws records, not what is computed"):
-        computed_figure(records, fig1.figures, "adam2021/fig1")
+        computed_figure(records, fig1.computed.figures, "adam2021/fig1")
 
 
 def test_a_mistake_in_an_entry_names_the_artefact_and_the_key() -> None:
@@ -152,4 +152,4 @@ def test_a_mistake_in_an_entry_names_the_artefact_and_the_key() -> None:
     with pytest.raises(
         UserError, match=r"^adam2021/fig1: unknown key 'yy' in \[\[figures\]\] no. 1"
     ):
-        computed_figure(entry, fig1.figures, "adam2021/fig1")
+        computed_figure(entry, fig1.computed.figures, "adam2021/fig1")

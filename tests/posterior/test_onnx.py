@@ -136,7 +136,7 @@ def test_digits_of_the_graph_beside_an_exact_computation() -> None:
 
     solve, products = off((by_solve[0][0], by_solve[1][0])), off(by_products)
     print(f"condition {condition:.1e}: mean and variance by solves {solve}, by products {products}")
-    assert solve.max() < 1e-9
+    assert solve.max() < 1e-8  # the BLAS of a machine makes it 4e-10 to 1.9e-9
     # the Cholesky factor of K(Z, Z), which both have, loses more than either form
     assert (products < 1.01 * solve).all()
 
