@@ -85,9 +85,13 @@ def test_every_case_runs_and_gives_a_finite_figure(ops: Ops, method: str, step: 
 @pytest.mark.parametrize("ops", ["jax", "tensorflow"], indirect=True)
 def test_a_case_is_compiled_once_however_often_it_is_called(ops: Ops, step: str) -> None:
     case = build_case(ops, TINY, "t-svgp", step)
-    for _ in range(3):
+    case.call()
+    first = compilations(ops, case.compiled)
+    # predictions from kept factors share a function, which is compiled for each number of rows
+    assert first == len(case.compiled) or step.startswith("predict_cached")
+    for _ in range(2):
         case.call()
-        assert compilations(ops, case.compiled) == len(case.compiled)
+        assert compilations(ops, case.compiled) == first
 
 
 def test_what_is_timed_unasked_is_what_methods_say_of_themselves() -> None:
