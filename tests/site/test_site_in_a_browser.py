@@ -140,10 +140,10 @@ def test_the_site_is_walked_by_keyboard(browser: Chrome, made: Made) -> None:
     body.send_keys(Keys.TAB)
     assert ask(browser, "document.activeElement.className") == "skip"
     seen = []
-    for _ in range(16):
+    for _ in range(18):
         browser.switch_to.active_element.send_keys(Keys.TAB)
         seen.append(ask(browser, "document.activeElement.textContent"))
-    assert {"Overview", "Experiments", "Methods", "Downloads"} <= set(seen)
+    assert {"Overview", "Board", "Experiments", "Methods", "Downloads"} <= set(seen)
     browser.switch_to.active_element.send_keys(Keys.ENTER)
     assert "papers/adam2021.html#adam2021-" in browser.current_url
 

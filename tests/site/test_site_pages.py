@@ -295,14 +295,15 @@ def test_the_page_of_speed_has_the_dual_method_over_the_other(pages: dict[Path, 
     assert "Time of t-svgp over that of q-svgp" in page.text
 
 
-def test_the_board_has_its_findings_and_every_entrant(pages: dict[Path, Elements]) -> None:
+def test_the_board_has_its_findings_and_every_entrant(
+    pages: dict[Path, Elements], made: Made
+) -> None:
     suite, outcomes = load_suite(), Outcomes.read()
     board = Board(outcomes, [x.label for x in suite.entrants if not x.reference])
-    page = next(page for path, page in pages.items() if path.name == "board.html")
+    page, overview = (pages[made.folder / name] for name in ("board.html", "index.html"))
     for finding in findings(board):
         assert finding in page.text
     for row in board.rows():
         assert row.entrant in page.text
-    overview = next(page for path, page in pages.items() if path.name == "index.html")
     assert findings(board)[0] in overview.text
     assert "board.html" in {one["href"] for one in overview.all("a")}

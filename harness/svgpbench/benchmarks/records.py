@@ -16,6 +16,7 @@ from pydantic import Field
 from svgpbench.config import Strict
 from svgpbench.errors import RecordsWarning, UserError
 from svgpbench.experiments.identity import OtherCode, digests_now
+from svgpbench_datasets.errors import join_names
 
 Status = Literal[
     "ok",
@@ -129,9 +130,8 @@ def read(folder: Path, kind: type[Record]) -> list[Record]:
             else:
                 records.append(record)
         if damaged:
-            where = f"line{'s' * (len(damaged) > 1)} {', '.join(map(str, damaged[:10]))}"
-            more = f" and {len(damaged) - 10} more" * (len(damaged) > 10)
-            _warn(f"{path}: {len(damaged)} damaged records are left out ({where}{more})")
+            where = f"line{'s' * (len(damaged) > 1)} {join_names(map(str, damaged), 10)}"
+            _warn(f"{path}: {len(damaged)} damaged records are left out ({where})")
         for name, count in others.items():
             _warn(f"{path}: {count} records are left out: made by other code of {name}")
     return records

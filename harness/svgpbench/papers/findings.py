@@ -25,6 +25,7 @@ from typing import Final
 
 from svgpbench.papers.grades import Grade, Judgement
 from svgpbench.stats.effects import NOT_VOTING, Effect, Outcome
+from svgpbench_datasets.errors import join_names
 
 FIELD: Final = re.compile(r"\{([a-z][a-z0-9_]*)\.([a-z_]+)(?:@([^{}:]+))?(?::([^{}]+))?\}")
 MOST_NAMES: Final = 4
@@ -129,10 +130,7 @@ def _field_text(judgement: Judgement, effects: list[Effect], field: str, form: s
 
 
 def _names(names: Sequence[str]) -> str:
-    """Return up to `MOST_NAMES` names, and the number of the others."""
-    more = len(names) - MOST_NAMES
-    listed = ", ".join(names[:MOST_NAMES])
-    return f"{listed} and {more} more" if more > 0 else listed or "none"
+    return join_names(names, MOST_NAMES) or "none"
 
 
 def _value(effect: Effect) -> float | None:

@@ -21,6 +21,7 @@ from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.means import mean_and_error
 from svgpbench.stats.measures import MEASURES
 from svgpbench.stats.pairs import OneDataSet
+from svgpbench_datasets.errors import join_names
 
 Cost: TypeAlias = Literal["flops", "seconds"]
 FrontPlace: TypeAlias = Literal["front", "open", "dominated", "failed", "uncounted"]
@@ -57,11 +58,8 @@ class Point:
     @property
     def text(self) -> str:
         """The place and the rivals, such as `front` or `dominated: A, B`. At most two rivals are named."""
-        names = ", ".join(effect.of for effect in self.rivals[:MOST_NAMES])
-        more = len(self.rivals) - MOST_NAMES
-        if not names:
-            return self.place
-        return f"{self.place}: {names}{f' and {more} more' if more > 0 else ''}"
+        names = join_names([effect.of for effect in self.rivals], MOST_NAMES)
+        return f"{self.place}: {names}" if names else self.place
 
 
 def known_score(name: str) -> str:
