@@ -101,12 +101,14 @@ digits: $(VENV)/.installed
 	$(BIN)/python tests/reference/make_mpmath.py --check $(PROBLEMS)
 
 # gpflow, gpytorch or gpjax at the versions of `make peers`
-ADAPTERS = tests/reference/adapters
+ADAPTERS = $(CURDIR)/tests/reference/adapters
 adapter: $(VENV)/.installed
 	$(PYTHON) -m venv build/libraries/$(LIBRARY)
 	build/libraries/$(LIBRARY)/bin/python -m pip install --quiet --constraint harness/svgpbench/benchmarks/timing/peers/$(LIBRARY).txt $(LIBRARY) pytest ./reference
-	build/libraries/$(LIBRARY)/bin/python -m pytest -rs --pyargs svgp_reference --adapter $(ADAPTERS)/$(LIBRARY)_adapter.py \
-	  --known-failures $(ADAPTERS)/known-failures-$(LIBRARY).txt --report tests/reference/reports/$(LIBRARY).json
+	# from there, as pytest loads the conftest.py of tests/ where it starts, which needs this project's packages
+	cd build/libraries/$(LIBRARY) && bin/python -P -m pytest -c $(CURDIR)/reference/pyproject.toml -rs --pyargs svgp_reference \
+	  --adapter=$(ADAPTERS)/$(LIBRARY)_adapter.py --known-failures=$(ADAPTERS)/known-failures-$(LIBRARY).txt \
+	  --report=$(CURDIR)/tests/reference/reports/$(LIBRARY).json
 	$(BIN)/python tests/reference/tabulate.py
 
 # the full figure: 600 cells, about half an hour on two cores; its records are committed
