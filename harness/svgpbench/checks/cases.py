@@ -210,6 +210,7 @@ _FIRST = (
     "bernoulli-logit",
     "softmax",
     "robust-max",
+    "heteroskedastic",
     "student-t",
     "poisson",
 )
