@@ -1,14 +1,9 @@
 """A posterior as an ONNX graph, which predicts without Python: X in the units of the table, in float64.
 
-With K = K(X, Z), LLᵀ = K(Z, Z) and q(u) = N(m, S), the graph computes
-
-    mean = m₀ + Kα,  α = K(Z, Z)⁻¹(m − m₀),    variance = κ − Σ_j a_j (KG)_j²,  G = L⁻ᵀU,
-
-where U diag(a) Uᵀ = I − L⁻¹SL⁻ᵀ. It has products alone, as ONNX has no triangular solve. Entries of α and G
-grow with the condition of K(Z, Z), and products with them cancel. So before the file is written, the graph is
-compared with `Posterior.latent`, which solves. At a condition of 1e10 the factorisation of K(Z, Z) lost more
-than the products did (`tests/posterior/test_onnx.py`). There, with a noise variance of 1e-5, this form of the
-variance was within 1e-15 κ of the solves, and κ − diag(KQKᵀ) with Q = G diag(a) Gᵀ within 5e-10 κ.
+The graph has the products of `methods.prediction_weights`, as ONNX has no triangular solve. Products with
+their weights cancel where K(Z, Z) is ill-conditioned. So before the file is written, the graph is compared
+with `Posterior.latent`, which solves. At a condition of 1e10 the factorisation of K(Z, Z) lost more than the
+products did (`tests/posterior/test_onnx.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +13,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +22,7 @@ from svgpbench.config import KernelConfig
 from svgpbench.errors import UserError
 from svgpbench.kernels.bases import common_centre
 from svgpbench.likelihoods import GaussianLikelihood
-from svgpbench.numerics.gaussian import Prior
+from svgpbench.methods.prediction_weights import PredictionWeights, prediction_weights
 from svgpbench.plugins import load_backend
 
 if TYPE_CHECKING:
@@ -38,14 +33,6 @@ MOST_ERROR = 1e-8
 
 OPSET, IR_VERSION = 17, 8
 """Versions of the operators and the format: those of 2022, which any runtime of today reads."""
-
-
-class Weights(NamedTuple):
-    """Constants of the graph that depend on q(u)."""
-
-    alpha: Floats  # [P, M]
-    G: Floats  # [P, M, M]
-    a: Floats  # [P, M]
 
 
 class Graph:
@@ -110,25 +97,20 @@ def write_onnx(posterior: Posterior, path: str | Path) -> Path:
     return file
 
 
-def weights(posterior: Posterior) -> Weights:
+def weights(posterior: Posterior) -> PredictionWeights:
     """Return α, G and a; raises `UserError` if q(f) does not come from one q(u) of function values."""
-    (prior, _), method, terms = posterior.factors, posterior.method, posterior.mean_terms
-    if (
-        not (isinstance(prior, Prior) and len(terms) == 1)
-        or posterior.facts.functions == "features"
-    ):
+    (prior, q), method = posterior.factors, posterior.method
+    ops, inducing = load_backend("numpy"), posterior.theta.inducing
+    found = prediction_weights(ops, method, inducing, prior, q)
+    if found is None or posterior.facts.functions == "features":
         raise UserError(
             f"method {method.name!r} on {posterior.facts.functions} has no q(u) of function values at one "
             "set of inducing inputs, and so no graph"
         )
-    _, S = posterior.whitened_moments()
-    a, U = np.linalg.eigh(np.eye(S.shape[-1]) - S)
-    L = np.broadcast_to(prior.L, S.shape)
-    G = load_backend("numpy").solve_triangular(L, U, transpose=True)
-    return Weights(np.asarray(terms[0].weights), np.asarray(G), a)
+    return found
 
 
-def _model(onnx: ModuleType, posterior: Posterior, w: Weights) -> Any:
+def _model(onnx: ModuleType, posterior: Posterior, w: PredictionWeights) -> Any:
     """Return the model: X [t, D] to `latent_mean`, `latent_variance` [t, P], and of Gaussian y both [t]."""
     facts, theta, g = posterior.facts, posterior.theta, Graph(onnx)
     x = g.add("Div", g.add("Sub", "X", posterior.x_mean), posterior.x_scale)

@@ -22,6 +22,7 @@ from svgpbench.likelihoods import build_likelihood
 from svgpbench.likelihoods.likelihood import Conditional
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.methods.method import MeanTerm
+from svgpbench.methods.prediction_weights import whitened_moments
 from svgpbench.numerics.gaussian import Prior, vecmat
 from svgpbench.numerics.streams import Stream
 from svgpbench.ops import Tree
@@ -396,10 +397,7 @@ class Posterior:
             raise UserError(
                 f"method {self.method.name!r} has no q(u) of one set of inducing inputs"
             )
-        # the method returns the moments of u = Lv; with the identity for L these are the moments of v
-        identity = np.broadcast_to(np.eye(prior.L.shape[-1]), prior.L.shape)
-        v = Prior(identity, identity)
-        mean, covariance = self.method.posterior(load_backend("numpy"), v, q)
+        mean, covariance = whitened_moments(load_backend("numpy"), self.method, prior, q)
         return np.asarray(mean), np.asarray(covariance)
 
     def to_onnx(self, path: str | Path) -> Path:
