@@ -23,8 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 LEDGER = ROOT / "harness" / "svgpbench" / "papers" / "released.csv"
 LISTING = re.compile(
-    r"^<!-- svgpbench (?P<command>[^\n]+) -->$.*?(?P<end>^<!-- end -->$|\Z)",
-    re.MULTILINE | re.DOTALL,
+    r"^<!-- svgpbench (?P<command>[^\n]+) -->$.*?(?P<end>^<!-- end -->$|\Z)", re.MULTILINE | re.DOTALL
 )
 FINDINGS = re.compile(r"(?<=<!-- findings of the board -->\n\n).*?(?=\n\n<!-- end -->)", re.DOTALL)
 KINDS = ("theory", "experiments", "speed")
@@ -66,12 +65,7 @@ def write_trained() -> None:
     from svgpbench.papers.kobe2021.algebra.predictions import PATHS, TRAINED
     from svgpbench.results.store import records_in
 
-    names = {
-        "variance": "variance",
-        "lengthscale": "lengthscale_mean",
-        "noise_variance": "noise_variance",
-        "elbo": "elbo",
-    }
+    names = {"variance": "variance", "lengthscale": "lengthscale_mean", "noise_variance": "noise_variance", "elbo": "elbo"}
     rows = [
         {"method": c.method.title, "split_seed": c.split.seed, "seed": c.seed}
         | {name: record.trace[column][-1] for name, column in names.items()}
@@ -138,15 +132,7 @@ def main() -> None:
     parser.add_argument("--ledger", action="store_true", help="Take the present ledger.")
     run_all = not parser.parse_args().ledger
     if run_all:
-        svgpbench(
-            "reproduce",
-            *paper_folders(),
-            "--from-records",
-            "--results",
-            "results",
-            "--pages",
-            "results",
-        )
+        svgpbench("reproduce", *paper_folders(), "--from-records", "--results", "results", "--pages", "results")
         write_ledger()
         write_trained()
         write_board()

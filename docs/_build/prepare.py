@@ -15,11 +15,7 @@ from typing import Literal
 from latex2mathml.converter import convert
 
 ROOT = Path(__file__).parents[2]
-FROM_ROOT = {
-    "index.md": "README.md",
-    "contributing.md": "CONTRIBUTING.md",
-    "changelog.md": "CHANGELOG.md",
-}
+FROM_ROOT = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 PAPERS = ("adam2021", "kobe2021", "salimbeni2018", "cheng2017", "titsias2025")
 FROM_RESULTS = {f"{name}.md": f"results/{name}/printed-beside-ours.md" for name in PAPERS}
 BEYOND_DOCS = FROM_ROOT | FROM_RESULTS

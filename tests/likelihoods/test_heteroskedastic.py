@@ -130,6 +130,8 @@ def test_a_fit_finds_noise_that_grows_with_the_input() -> None:
     predicted = model.posterior_.predict(at, std=True, quantiles=(0.025, 0.975))
     np.testing.assert_allclose(model.predict(at), predicted["mean"], atol=1e-9)
     np.testing.assert_array_equal(model.predict(at, return_std=True)[1], predicted["std"])
-    np.testing.assert_allclose(predicted["std"], sd(at[:, 0]), rtol=0.25)
+    # 400 rows tell the deviation at one input to some 10 %: it was off by up to 18 % with three seeds
+    np.testing.assert_allclose(predicted["std"], sd(at[:, 0]), rtol=0.2)
     width = (predicted["0.975"] - predicted["0.025"]) / predicted["std"]
-    np.testing.assert_allclose(width, 2 * 1.96, rtol=0.05)
+    # 1.002 to 1.003 times that of a Gaussian, as the noise variance itself is uncertain
+    np.testing.assert_allclose(width, 2 * 1.96, rtol=0.01)

@@ -21,7 +21,6 @@ PICTURE: Final = "board.png"
 class BoardFacts:
     """What the page of the board shows."""
 
-    version: str  # of the suite
     problems: int
     runs: int
     findings: tuple[str, ...]
@@ -37,7 +36,6 @@ def board_facts(site: Path) -> BoardFacts:
     board = Board(outcomes, [x.label for x in suite.entrants if not x.reference])
     draw_board(board, site / PICTURE)
     return BoardFacts(
-        version=suite.version,
         problems=len(board.problems),
         runs=len(outcomes.runs) + len(outcomes.trials),
         findings=tuple(findings(board)),

@@ -106,8 +106,8 @@ def _softmax(y: Floats, mu: Floats, v: Floats, noise: Floats, *, pathwise: bool)
 
 
 def _heteroskedastic(s2: float, y: Floats, mu: Floats, v: Floats) -> Expectations:
-    # the product has a closed form of its own; 80 nodes in each latent integrate exp(−f₂) to rounding
-    # for the variances of a check
+    # by quadrature, as the likelihood itself has closed forms: 80 nodes in each latent function integrate
+    # exp(−f₂) to rounding at the variances of a check
     t, w = _rule(80)
     w = w / np.sqrt(2 * np.pi)
     f1 = (mu[0, :, None] + np.sqrt(v[0, :, None]) * t)[..., :, None]  # [b, S, 1]
