@@ -180,7 +180,7 @@ def table_rows() -> dict[str, tuple[float, float, str]]:
     """Return the bound, the reference and how the fit ended, by setting, from the page."""
     cells = [
         [cell.strip() for cell in line.strip("| \n").split("|")]
-        for line in PAGE.read_text("utf-8").splitlines()
+        for line in PAGE.read_text("utf-8").split("\n## ")[0].splitlines()
         if line.startswith("| ") and not line.startswith("| setting")
     ]
     return {

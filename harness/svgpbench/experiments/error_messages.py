@@ -66,22 +66,19 @@ def _in_file(loc: Path, declared: Any) -> Path:
     Pydantic adds union members and missing keys to locations.
     """
     path: list[str | int] = []
-    is_kind = False
     for number, part in enumerate(loc, start=1):
         try:
             inner = declared[part]
         except (KeyError, IndexError, TypeError):
             continue
-        # the kind of a union's table stands before the key, and may be named like one
-        is_kind = not is_kind and number < len(loc) and _kind_of(declared) == part
-        if not is_kind:
-            declared = inner
-            path.append(part)
+        # the kind of a union's table stands before the key, and may be named like one that has a
+        # text, in which nothing can lie
+        is_kind = isinstance(declared, dict) and declared.get("kind") == part
+        if is_kind and isinstance(inner, str) and number < len(loc):
+            continue
+        declared = inner
+        path.append(part)
     return tuple(path)
-
-
-def _kind_of(table: Any) -> Any:
-    return table.get("kind") if isinstance(table, dict) else None
 
 
 def unknown_key(path: Path, known_keys: Iterable[str]) -> str:
