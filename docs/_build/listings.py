@@ -62,7 +62,7 @@ def write_trained() -> None:
     """Copy θ at the end of the runs of kobe2021's Figure 4.7, at which its Figure 4.8 is computed."""
     import pandas as pd
 
-    from svgpbench.papers.kobe2021.algebra.predictions import PATHS, TRAINED
+    from svgpbench_papers.kobe2021.algebra.predictions import PATHS, TRAINED
     from svgpbench.results.store import records_in
 
     names = {"variance": "variance", "lengthscale": "lengthscale_mean", "noise_variance": "noise_variance", "elbo": "elbo"}

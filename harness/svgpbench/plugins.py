@@ -9,6 +9,8 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from importlib.metadata import Distribution, EntryPoint, entry_points
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from svgpbench.errors import UserError, unknown
 from svgpbench.ops import Capabilities, Framework, Ops
 from svgpbench.source_code import SourceCode, is_own_source
 
-OURS = frozenset({"svgpbench", "svgpbench_backends", "svgpbench_datasets"})
+OURS = frozenset({"svgpbench", "svgpbench_backends", "svgpbench_datasets", "svgpbench_papers"})
 """Top-level packages of svgpbench."""
 
 BACKENDS, METHODS, DATASETS = "svgpbench.backends", "svgpbench.methods", "svgpbench.datasets"
@@ -225,6 +227,12 @@ def _misfit(group: str, name: str, found: Any) -> str:
         return f"it calls itself {own!r}; `name` must be that of its entry point"
     if lacking := [each for each in SAYS.get(group, ()) if not hasattr(found, each)]:
         return f"it has no `{lacking[0]}`"
+    if group in WITH_DEFAULTS:
+        found()
+    return _misfit_of_its_kind(group, found)
+
+
+def _misfit_of_its_kind(group: str, found: Any) -> str:
     if group == METHODS and not isinstance(found.version, int):
         return (
             f"its `version` is {found.version!r}; give a whole number, raised when numbers change"
@@ -235,12 +243,12 @@ def _misfit(group: str, name: str, found: Any) -> str:
             offers.modes and offers.dtypes and offers.devices
         ):
             return "its `capabilities` name no mode, dtype or device"
+    if group == PAPERS and not hasattr(found, "__path__"):
+        return "it is no package; name one whose folders are papers"
     if group == FRAMEWORKS:
         if not isinstance(found, Framework):
             return "it is no `svgpbench.ops.Framework`"
         found.environment("cpu", 1)  # called for every worker that starts, so it must not fail
-    if group in WITH_DEFAULTS:
-        found()
     return ""
 
 
@@ -277,6 +285,20 @@ def _sorted_out(group: str) -> tuple[dict[str, Any], dict[str, str]]:
         except UserError as error:
             lines[name] = str(error)
     return found, lines
+
+
+def paper_folders() -> dict[str, Traversable]:
+    """Return the folder of every paper by name, those of svgpbench first.
+
+    A paper is a folder with a `paper.toml` in a package that an entry point of papers names.
+    """
+    folders: dict[str, Traversable] = {}
+    for package in whole(PAPERS).values():
+        for folder in sorted(files(package).iterdir(), key=lambda item: item.name):
+            if (folder / "paper.toml").is_file():
+                # a package cannot replace a paper of ours by one of the same name
+                folders.setdefault(folder.name, folder)
+    return folders
 
 
 @functools.cache

@@ -56,6 +56,14 @@ FAMILIES = [
         MINIBATCH,
     ),
     Stated(
+        "products in place of factorisations",
+        "r-svgp",
+        {},
+        "DNM + NM² + M³",
+        "NM + M²",
+        MINIBATCH,
+    ),
+    Stated(
         f"{TABLE_1}, SVDGP",
         "decoupled",
         {"subset": 100},

@@ -170,7 +170,7 @@ def paper_files() -> dict[str, dict[str, Any]]:
         "few": {p.name.removesuffix(".template"): p.read_bytes() for p in of_template.iterdir()}
     }
     found["few"] = {name: raw.replace(b"${name}", b"few") for name, raw in found["few"].items()}
-    for folder in sorted((ROOT / "harness/svgpbench/papers").glob("*/paper.toml")):
+    for folder in sorted((ROOT / "harness/svgpbench_papers").glob("*/paper.toml")):
         files = [path for path in folder.parent.rglob("*") if path.suffix in (".toml", ".csv")]
         found[folder.parent.name] = {
             str(path.relative_to(folder.parent)): path.read_bytes() for path in files

@@ -58,7 +58,7 @@ BESIDE: dict[str, tuple[str, ...]] = {
         *("write_record", "_layout", "set_aside", "is_record_name", "record_files", "is_final"),
     ),
     "tables": ("idx_table", "write_numbers", "read_numbers", "is_table_file"),
-    "papers": ("Paper.artefact", "paper_folders", "load_paper"),
+    "papers": ("Paper.artefact", "load_paper"),
     "speed records": (
         *("TimedCell.group", "TimedCell.comparable", "check_agreement", "_mark"),
         *("SpeedReport.ok", "SpeedReport.to_json", "SpeedReport._cell_json", "_finite"),

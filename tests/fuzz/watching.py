@@ -126,7 +126,10 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 def _is_below(path: Any, folder: Path) -> bool:
     if isinstance(path, int) or path == os.devnull:  # what was opened before, or goes nowhere
         return True
-    return Path(os.path.abspath(os.fsdecode(path))).is_relative_to(folder)
+    place = Path(os.path.abspath(os.fsdecode(path)))
+    # a module that is imported late is compiled by Python, in a folder of its own
+    compiled = sys.pycache_prefix is not None and place.is_relative_to(sys.pycache_prefix)
+    return compiled or "__pycache__" in place.parts or place.is_relative_to(folder)
 
 
 @contextmanager

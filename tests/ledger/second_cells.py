@@ -20,8 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 ROOT = Path(__file__).parents[2]
-PAPERS = ROOT / "harness" / "svgpbench" / "papers"
-PACKAGE = ROOT / "harness" / "svgpbench"
+PAPERS = ROOT / "harness" / "svgpbench_papers"
 RESULTS = ROOT / "results"
 DATASETS = ROOT / "datasets" / "svgpbench_datasets"
 MACHINE = ("oom", "timeout", "crashed", "skipped", "error")
@@ -154,7 +153,7 @@ def titles(experiment: Settings, preset: Settings) -> dict[str, str]:
 @functools.cache
 def runs(name: str, preset_name: str) -> list[Run]:
     """Return the runs of a preset on its first backend; raises `NotRun` where one is missing."""
-    experiment = toml(next(PACKAGE.glob(f"**/experiments/{name}.toml")))
+    experiment = toml(next(PAPERS.parent.glob(f"**/experiments/{name}.toml")))
     preset = experiment["presets"][preset_name]
     base, over = ({key: x[key] for key in SETTINGS if key in x} for x in (experiment, preset))
     split = experiment["split"] | {k: preset[k] for k in ("folds", "run_folds") if k in preset}

@@ -30,7 +30,7 @@ from svgpbench.stats.convergence import bound_trace
 from svgpbench.stats.differences import Sample
 
 RESULTS = Path(__file__).parents[2] / "results"
-PAPERS = ("adam2021", "cheng2017", "kobe2021", "salimbeni2018", "titsias2025")
+PAPERS = ("adam2021", "cheng2017", "cortinovis2026", "kobe2021", "salimbeni2018", "titsias2025")
 PARTS = {(claim, place): (paper, part) for paper, claim, place, part in parts_of_records()}
 
 MATTERS = {

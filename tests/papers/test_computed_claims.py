@@ -12,9 +12,9 @@ from another_paper import FIFTH, fifth_paper
 
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper
-from svgpbench.papers.algebra.random_problems import positive_part, with_worst
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import Judged, judge
+from svgpbench_papers.algebra.random_problems import positive_part, with_worst
 
 CODE = """
 import pandas as pd

@@ -13,7 +13,14 @@ from svgpbench.errors import UserError
 from svgpbench.papers import load_paper, paper_folders
 from svgpbench.papers.loading import read_paper
 
-CLAIMS = {"adam2021": 22, "cheng2017": 12, "kobe2021": 19, "salimbeni2018": 17, "titsias2025": 12}
+CLAIMS = {
+    "adam2021": 22,
+    "cheng2017": 12,
+    "cortinovis2026": 8,
+    "kobe2021": 19,
+    "salimbeni2018": 17,
+    "titsias2025": 12,
+}
 """How many claims of a paper there are at least."""
 
 
@@ -145,8 +152,10 @@ def test_an_entry_that_names_no_package_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: str
 ) -> None:
     installed(tmp_path / "site", names, monkeypatch)
-    with pytest.raises(UserError, match="package of papers 'theirs' is no package"):
-        paper_folders()
+    assert [*paper_folders()] == [*CLAIMS]
+    says = "package of papers 'theirs' of package their-papers 1 cannot be used: it is no package; name one"
+    with pytest.raises(UserError, match=f"unknown paper 'fifth2030'.*; {says}"):
+        load_paper("fifth2030")
 
 
 def test_a_fifth_paper_is_a_fifth_folder_of_any_package(

@@ -48,7 +48,7 @@ def test_the_wheel_has_our_packages_alone() -> None:
     assert "scripts" in folders
     names = [x for x in folders if x.isidentifier()]
     found = {x for x in names if any(fnmatch(x, pattern) for pattern in find["include"])}
-    assert found == {"svgpbench", "svgpbench_backends", "svgpbench_datasets"}
+    assert found == {"svgpbench", "svgpbench_backends", "svgpbench_datasets", "svgpbench_papers"}
 
 
 def test_a_requirement_is_written_as_conda_writes_it() -> None:

@@ -19,7 +19,7 @@ from svgpbench.papers.reproduction import plan
 from svgpbench.papers.selection import all_of
 from svgpbench.results.collect import collect
 
-PAPERS = ("adam2021", "kobe2021", "salimbeni2018", "cheng2017", "titsias2025")
+PAPERS = ("adam2021", "kobe2021", "salimbeni2018", "cheng2017", "titsias2025", "cortinovis2026")
 LIMIT = 8e6
 """Bytes of all pictures."""
 

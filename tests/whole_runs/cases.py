@@ -13,6 +13,7 @@ from program.full import Collapsed, SitesOnData
 from program.gaussians import Family
 from program.kernels import Kernel
 from program.likelihoods import Likelihood
+from program.relaxed import Relaxed
 from program.two_bases import Decoupled, TwoParts
 
 Build = Callable[[Kernel, Likelihood, Floats], Family]
@@ -89,6 +90,10 @@ def diagonal(step: str, *, unit: bool = False, held: str = "weights") -> Build:
     return lambda kernel, lik, X: Diagonal(kernel, lik, step=step, unit=unit, held=held)
 
 
+def relaxed(first_s: float, *, precondition: bool = True) -> Build:
+    return lambda kernel, lik, X: Relaxed(kernel, lik, first_s=first_s, precondition=precondition)
+
+
 def collapsed(*, exact: bool) -> Build:
     return lambda kernel, lik, X: Collapsed(kernel, lik, X, exact=exact)
 
@@ -110,6 +115,7 @@ def decoupled(subset: int, *, adam: bool = True) -> Build:
 
 TIED = {"tying": "tied-projected"}
 UNTIED = {"tying": "untied"}
+EXACT_T = {"tolerance": 1e-13}
 NATURAL_ADAM = {"coupled": "q-svgp natgrad", "gamma_step": "adam", "gamma_rate": 0.02}
 NATURAL_SCALED = {"coupled": "q-svgp natgrad", "gamma_step": "scaled", "gamma_rate": 0.02}
 NATURAL_NATURAL = {
@@ -228,6 +234,19 @@ CASES: dict[str, Case] = {
         {"optimiser": "adam", "start": "unit"},
         diagonal("adam", unit=True),
         ADAM,
+    ),
+    # the same without a factorisation
+    "relaxed": Case("r-svgp", EXACT_T | {"initial_s": 0.1}, relaxed(0.1), ADAM),
+    "relaxed, by factorisation": Case(
+        "r-svgp", {"inverse": "cholesky", "initial_s": 0.2}, relaxed(0.2), ADAM, "poisson"
+    ),
+    "relaxed, μ itself": Case(
+        "r-svgp",
+        EXACT_T | {"precondition": False, "initial_s": 0.1, "schedule": "log-linear"},
+        relaxed(0.1, precondition=False),
+        FULL | {"e_rate": 0.05},
+        "bernoulli-logit",
+        kernel="se",
     ),
     # full families
     "t-vgp": Case("t-vgp", {}, on_data, FULL),

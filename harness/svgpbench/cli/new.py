@@ -21,13 +21,13 @@ import typer
 
 from svgpbench import __version__
 from svgpbench.errors import UserError
-from svgpbench.papers.loading import paper_folders
 from svgpbench.plugins import (
     BACKENDS,
     DATASETS,
     LIKELIHOODS,
     METHODS,
     PAPERS,
+    paper_folders,
     plugins,
     registries,
 )

@@ -15,17 +15,19 @@ from svgpbench.errors import UserError, unknown
 from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.plugin_options import refuse_unknown_options
 from svgpbench.experiments.schema import Experiment
-from svgpbench.plugins import PAPERS, whole
+from svgpbench.plugins import paper_folders
 from svgpbench_datasets.user_table import is_table_file
 
 
 def shipped_experiments() -> dict[str, Traversable]:
-    """Return the experiments in the package by name: those of the papers and the package's own."""
-    package = files("svgpbench")
-    papers = [folder / "experiments" for folder in (package / "papers").iterdir()]
-    folders = [package / "experiments", *(folder for folder in papers if folder.is_dir())]
+    """Return the experiments in the folder `experiments` of the package and of each paper, by name."""
+    folders = [files("svgpbench"), *paper_folders().values()]
     toml_files = [
-        item for folder in folders for item in folder.iterdir() if item.name.endswith(".toml")
+        item
+        for folder in folders
+        if (folder / "experiments").is_dir()
+        for item in (folder / "experiments").iterdir()
+        if item.name.endswith(".toml")
     ]
     return {
         item.name.removesuffix(".toml"): item for item in sorted(toml_files, key=lambda i: i.name)
@@ -33,16 +35,13 @@ def shipped_experiments() -> dict[str, Traversable]:
 
 
 def plugin_experiments() -> dict[str, Traversable]:
-    """Return the experiments in the folders of other packages' papers, by the name that they declare."""
+    """Return the experiments that lie beside a `paper.toml`, by the name that they declare."""
     found: dict[str, Traversable] = {}
-    for package in whole(PAPERS).values():
-        for paper in files(package).iterdir():
-            if not (paper / "paper.toml").is_file():
-                continue
-            for item in paper.iterdir():
-                if item.name.endswith(".toml") and item.name not in ("paper.toml", "claims.toml"):
-                    name = parse_toml(item.name, item.read_bytes()).get("name")
-                    found.setdefault(str(name), item)
+    for paper in paper_folders().values():
+        for item in paper.iterdir():
+            if item.name.endswith(".toml") and item.name not in ("paper.toml", "claims.toml"):
+                name = parse_toml(item.name, item.read_bytes()).get("name")
+                found.setdefault(str(name), item)
     return found
 
 

@@ -1,6 +1,6 @@
 """Read a paper's folder; an error in it becomes one line with the file and the key.
 
-A package registers its papers in the entry-point group `svgpbench.papers`. An entry names a package, and each
+A package registers its papers in the entry-point group `svgpbench.papers`, as `svgpbench_papers` does. Each
 of its folders with a `paper.toml` is a paper.
 """
 
@@ -10,7 +10,6 @@ import csv
 import json
 import re
 from dataclasses import dataclass
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -32,7 +31,7 @@ from svgpbench.papers.predicates.all_predicates import AnyPredicate
 from svgpbench.papers.predicates.computations import ComputedPart
 from svgpbench.papers.predicates.times import Gain
 from svgpbench.papers.schema import Artefact, Claim, ClaimsFile, PaperFile
-from svgpbench.plugins import GROUPS, PAPERS, whole
+from svgpbench.plugins import PAPERS, broken, paper_folders
 from svgpbench.stats.designs import Design
 from svgpbench.stats.rules import MOMENT_SEPARATOR, SECONDS
 
@@ -67,26 +66,6 @@ class Paper:
         return next(artefact for artefact in self.about.artefacts if artefact.id == name)
 
 
-def paper_folders() -> dict[str, Traversable]:
-    """Return every paper's folder by name, those of this package first.
-
-    Raises `UserError` if an entry does not name a package.
-    """
-    folders: dict[str, Traversable] = {}
-    for entry, package in whole(PAPERS).items():
-        try:
-            inside = files(package).iterdir()
-        except (TypeError, AttributeError):
-            raise UserError(
-                f"{GROUPS[PAPERS]} {entry!r} is no package; name one whose folders are papers"
-            ) from None
-        for folder in sorted(inside, key=lambda item: item.name):
-            if (folder / "paper.toml").is_file():
-                # a package cannot replace a paper of ours by one of the same name
-                folders.setdefault(folder.name, folder)
-    return folders
-
-
 def load_paper(name: str) -> Paper:
     """Load a paper by the name of its folder.
 
@@ -94,7 +73,7 @@ def load_paper(name: str) -> Paper:
     """
     folders = paper_folders()
     if name not in folders:
-        raise unknown("paper", name, folders)
+        raise UserError("; ".join([str(unknown("paper", name, folders)), *broken(PAPERS).values()]))
     return read_paper(folders[name])
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from svgpbench.papers import Claim, load_paper
-from svgpbench.papers.cheng2017.algebra import CLAIMS
-from svgpbench.papers.cheng2017.algebra.figure1 import LIKE, posterior
 from svgpbench.papers.evidence.computed import Computation, compute
 from svgpbench.papers.predicates.computations import ComputedPart
+from svgpbench_papers.cheng2017.algebra import CLAIMS
+from svgpbench_papers.cheng2017.algebra.figure1 import LIKE, posterior
 
 COMPUTED = [name for name in CLAIMS if "/" not in name]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svgpbench.papers.salimbeni2018.algebra.surface import Surface, random_problem
+from svgpbench_papers.salimbeni2018.algebra.surface import Surface, random_problem
 
 
 def test_hessians_are_the_gaussian_bounds_own_in_the_mean() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from svgpbench.papers import load_paper
-from svgpbench.papers.cheng2017.algebra.costs import beside_print
 from svgpbench.papers.published_values import compare_with_computed
+from svgpbench_papers.cheng2017.algebra.costs import beside_print
 
 
 def test_every_printed_exponent_is_beside_one_counted_exponent_near_it() -> None:

@@ -8,11 +8,11 @@ import pytest
 
 from svgpbench.output.figure_and_table_types import computed_figure
 from svgpbench.papers import load_paper
-from svgpbench.papers.adam2021.algebra import CLAIMS
-from svgpbench.papers.adam2021.algebra.figure1 import THETAS, objectives
-from svgpbench.papers.adam2021.algebra.figure2 import em_path, fixed_point, iterates
-from svgpbench.papers.adam2021.algebra.placed import METHODS, iterations_until
-from svgpbench.papers.adam2021.algebra.toy import HIGHEST, LOWEST, ascent, e_step, toy
+from svgpbench_papers.adam2021.algebra import CLAIMS
+from svgpbench_papers.adam2021.algebra.figure1 import THETAS, objectives
+from svgpbench_papers.adam2021.algebra.figure2 import em_path, fixed_point, iterates
+from svgpbench_papers.adam2021.algebra.placed import METHODS, iterations_until
+from svgpbench_papers.adam2021.algebra.toy import HIGHEST, LOWEST, ascent, e_step, toy
 
 
 def test_the_toy_is_that_of_the_authors() -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from committed_records import committed
 
-from svgpbench.papers.kobe2021.algebra import predictions
+from svgpbench_papers.kobe2021.algebra import predictions
 
 ROOT = Path(__file__).parents[3]
 
@@ -35,7 +35,7 @@ def test_the_script_writes_the_committed_copy(
 ) -> None:
     copy = tmp_path / "trained.csv"
     monkeypatch.setattr(predictions, "TRAINED", copy)
-    committed_text = (ROOT / "harness/svgpbench/papers/kobe2021/trained.csv").read_text()
+    committed_text = (ROOT / "harness/svgpbench_papers/kobe2021/trained.csv").read_text()
     runpy.run_path(str(ROOT / "docs" / "_build" / "listings.py"))["write_trained"]()
     assert copy.read_text() == committed_text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -14,7 +13,7 @@ from svgpbench.benchmarks.timing.cases import timed_method
 from svgpbench.config import Positive, Strict
 from svgpbench.environment import OURS
 from svgpbench.experiments.identity import digest, digests_of
-from svgpbench.plugins import BACKENDS, METHODS, PEERS
+from svgpbench.plugins import BACKENDS, METHODS, PEERS, paper_folders
 
 SHIPPED = Path(__file__).with_name("plan.toml")
 Rates = Annotated[tuple[Positive, ...], Field(min_length=1)]
@@ -157,8 +156,8 @@ class Run(NamedTuple):
 
 def shipped_plans() -> dict[str, Path]:
     """Return the plans of papers' figures by name."""
-    papers = Path(str(files("svgpbench") / "papers"))
-    return {x.stem: x for x in sorted(papers.glob("*/plans/*.toml"))}
+    papers = (Path(str(folder)) for folder in paper_folders().values())
+    return {x.stem: x for paper in papers for x in sorted(paper.glob("plans/*.toml"))}
 
 
 def read_plan(path: Path = SHIPPED) -> LearningPlan:

@@ -15,6 +15,7 @@ from svgpbench.checks.dense.diagonal import diagonal_arrays
 from svgpbench.checks.dense.exact import gpr_arrays, gpr_bound, sgpr_arrays
 from svgpbench.checks.dense.expectations import KNOWN_LIKELIHOODS
 from svgpbench.checks.dense.gaussians import KERNELS, kernel_matrix, log_normal, sgpr_bound
+from svgpbench.checks.dense.relaxed import relaxed_arrays
 from svgpbench.checks.dense.two_part import two_part_arrays
 from svgpbench.checks.evaluate import Arrays
 
@@ -38,6 +39,7 @@ FAMILIES: dict[str, Callable[[MatrixCase, SmallProblem, Arrays], Arrays]] = {
     "orth": two_part_arrays,
     "hybrid": two_part_arrays,
     "diagonal-precision": diagonal_arrays,
+    "r-svgp": relaxed_arrays,
 }
 """Method name → function that returns its arrays."""
 
