@@ -2,5 +2,4 @@
 
 from svgpbench.checks.kit.test_arrays import *  # noqa: F403
 from svgpbench.checks.kit.test_functions import *  # noqa: F403
-from svgpbench.checks.kit.test_ill_conditioned_solves import *  # noqa: F403
 from svgpbench.checks.kit.test_linear_algebra import *  # noqa: F403

@@ -199,6 +199,20 @@ def likelihoods_of(method: str) -> list[str]:
     return [x for x in _in_turn(LIKELIHOODS_IN_TURN, likelihoods()) if x not in refused]
 
 
+def variants_of(method: str) -> Iterator[MatrixCase]:
+    """Yield the cases of a method in the kit: each variant once, the first with every likelihood.
+
+    Raises `UserError` if a variant takes no installed likelihood.
+    """
+    titles = [title for title, (name, _) in VARIANTS.items() if name == method]
+    for i, title in enumerate(titles):
+        served = likelihoods_of(title)
+        if not served:
+            raise UserError(f"method {title!r} takes none of the likelihoods that are installed")
+        for likelihood in served if i == 0 else served[:1]:
+            yield MatrixCase(title, likelihood, "matern52")
+
+
 def _in_turn(first: tuple[str, ...], names: Iterable[str]) -> list[str]:
     """Sort names: those in `first` in its order, then the others."""
     return sorted(names, key=lambda x: first.index(x) if x in first else len(first))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from svgpbench_papers.algebra.derivatives import curvature, slope
+from svgpbench_papers.algebra.objectives import curvature, slope
 
 
 def test_derivatives_are_those_of_polynomials_to_the_sixth_degree() -> None:

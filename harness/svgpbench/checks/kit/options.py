@@ -125,7 +125,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "likelihood_name" in metafunc.fixturenames:
         metafunc.parametrize("likelihood_name", kit.likelihoods)
     if "variant" in metafunc.fixturenames:
-        from svgpbench.checks.kit.variants import variants_of
+        from svgpbench.checks.cases import variants_of
 
         cases = [case for method in kit.methods for case in variants_of(method)]
         metafunc.parametrize("variant", cases, ids=[case.name for case in cases])

@@ -11,7 +11,6 @@ from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import MatrixCase, small_problem
 from svgpbench.checks.evaluate import REFERENCE, evaluate
 from svgpbench.checks.identities_of_bases import growth_gap
-from svgpbench.checks.kit.variants import bench_of
 from svgpbench.checks.matrix import compare
 from svgpbench.config import LikelihoodConfig
 from svgpbench.likelihoods import build_likelihood, likelihoods
@@ -20,6 +19,11 @@ from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import METHODS, load, load_backend
 from svgpbench.training.blocks import Batch
 from svgpbench.tree import leaves, named_leaves, rebuild, tree_map
+
+
+def bench_of(ops: Ops, case: MatrixCase) -> Bench:
+    """Return the bench of a case on the small problem."""
+    return Bench(ops, *case.build(), small_problem())
 
 
 def host(ops: Ops, tree: Tree) -> list[Any]:

@@ -18,7 +18,6 @@ from svgpbench.checks.matrix import difference
 from svgpbench.kernels import Theta
 from svgpbench.likelihoods.quadrature import gauss_hermite
 from svgpbench.ops import Tree
-from svgpbench_papers.algebra.derivatives import slope
 from svgpbench_papers.algebra.objectives import (
     converged_state,
     dense_of,
@@ -26,6 +25,7 @@ from svgpbench_papers.algebra.objectives import (
     kernel_paths,
     partial_state,
     raw_at,
+    slope,
     standard,
     theta_at,
 )

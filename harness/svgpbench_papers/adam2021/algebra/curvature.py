@@ -15,14 +15,16 @@ from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.checks.matrix import difference
 from svgpbench.kernels import Model, Theta
 from svgpbench.ops import Tree
-from svgpbench_papers.algebra.derivatives import curvature, slope, slope_along
 from svgpbench_papers.algebra.objectives import (
     converged_state,
+    curvature,
     dense_of,
     dual,
     kernel_paths,
     partial_state,
     raw_at,
+    slope,
+    slope_along,
     standard,
 )
 from svgpbench_papers.algebra.random_problems import (

@@ -10,8 +10,7 @@ import numpy as np
 from svgpbench.checks.dense.expectations import expectations
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.checks.matrix import difference
-from svgpbench_papers.algebra.derivatives import slope_along
-from svgpbench_papers.algebra.objectives import converged_state, dense_of
+from svgpbench_papers.algebra.objectives import converged_state, dense_of, slope_along
 from svgpbench_papers.algebra.random_problems import (
     LIKELIHOODS,
     SEEDS,

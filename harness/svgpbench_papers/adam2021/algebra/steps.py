@@ -14,8 +14,7 @@ from svgpbench.checks.evaluate import RATE
 from svgpbench.checks.matrix import difference
 from svgpbench.likelihoods.quadrature import gauss_hermite
 from svgpbench.methods.mean_covariance import MeanCholesky
-from svgpbench_papers.algebra.derivatives import slope_along
-from svgpbench_papers.algebra.objectives import converged_state, dense_of
+from svgpbench_papers.algebra.objectives import converged_state, dense_of, slope_along
 from svgpbench_papers.algebra.random_problems import (
     LIKELIHOODS,
     SEEDS,
