@@ -108,18 +108,19 @@ def test_a_table_of_counts_has_gains_by_row_and_what_each_bound_lacks(
     monkeypatch: pytest.MonkeyPatch, regressed: Posterior
 ) -> None:
     """Without an upper bound `missing` is what lacks to the last bound, and never below 0."""
-    bounds = iter([-90.0, -40.0, -39.5])
+    bounds = iter([-90.0, -40.0, -39.0, -39.5])
 
     def answer(*_: Any, **__: Any) -> Posterior:
         trace = regressed.trace.assign(elbo=next(bounds)).to_dict("list")
         return replace(regressed, facts=regressed.facts.model_copy(update={"trace": trace}))
 
     monkeypatch.setattr(sys.modules["svgpbench.posterior.inducing_counts"], "fit", answer)
-    table = compare_inducing_counts(*regression(), [3, 4, 5], likelihood="student-t")
-    assert table["bound"].tolist() == [-90.0, -40.0, -39.5]
-    assert table["gain"].tolist() == pytest.approx([np.nan, 50 / 80, 0.5 / 80], nan_ok=True)
-    assert table["missing"].tolist() == pytest.approx([50.5 / 80, 0.5 / 80, 0.0])
-    assert table["enough"].tolist() == [False, True, True]
+    table = compare_inducing_counts(*regression(), [3, 4, 5, 6], likelihood="student-t")
+    assert table["bound"].tolist() == [-90.0, -40.0, -39.0, -39.5]
+    gains = [np.nan, 50 / 80, 1 / 80, -0.5 / 80]
+    assert table["gain"].tolist() == pytest.approx(gains, nan_ok=True)
+    assert table["missing"].tolist() == pytest.approx([50.5 / 80, 0.5 / 80, 0.0, 0.0])
+    assert table["enough"].tolist() == [False, True, True, True]
 
 
 def test_a_target_may_be_named_as_an_input_is(regressed: Posterior) -> None:
