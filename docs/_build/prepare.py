@@ -16,7 +16,7 @@ from latex2mathml.converter import convert
 
 ROOT = Path(__file__).parents[2]
 FROM_ROOT = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
-PAPERS = ("adam2021", "kobe2021", "salimbeni2018", "cheng2017", "titsias2025", "cortinovis2026")
+PAPERS = tuple(x.parent.name for x in (ROOT / "harness" / "svgpbench_papers").glob("*/paper.toml"))
 FROM_RESULTS = {f"{name}.md": f"results/{name}/printed-beside-ours.md" for name in PAPERS}
 BEYOND_DOCS = FROM_ROOT | FROM_RESULTS
 """Pages whose source is not in docs/, each with its path in the repository."""

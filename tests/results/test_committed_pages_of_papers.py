@@ -12,14 +12,14 @@ from committed_records import RESULTS
 
 from svgpbench.experiments import Selection, resolve
 from svgpbench.experiments.cell import identify
-from svgpbench.papers import Artefact, Paper, load_paper
+from svgpbench.papers import Artefact, Paper, load_paper, paper_folders
 from svgpbench.papers.page import PAGE, is_shown
 from svgpbench.papers.published_values import as_text, compare_with_records
 from svgpbench.papers.reproduction import plan
 from svgpbench.papers.selection import all_of
 from svgpbench.results.collect import collect
 
-PAPERS = ("adam2021", "kobe2021", "salimbeni2018", "cheng2017", "titsias2025", "cortinovis2026")
+PAPERS = tuple(paper_folders())
 LIMIT = 8e6
 """Bytes of all pictures."""
 
