@@ -16,7 +16,7 @@ from svgpbench.papers.loading import read_paper
 CLAIMS = {
     "adam2021": 22,
     "cheng2017": 12,
-    "cortinovis2026": 8,
+    "cortinovis2026": 9,
     "kobe2021": 19,
     "salimbeni2018": 17,
     "titsias2025": 12,

@@ -88,7 +88,8 @@ class RelaxedSVGP(Method[RelaxedPrior, RelaxedFactor, RelaxedState, FactorisedRe
     itself; `tolerance` of ‖BᵀK̃B − I‖ / √M, at which steps on B end; `most_rounds`, the most of them in an
     E-step; `schedule` of their rate, constant 1 or log-linear from 1e-5 to 1 in ten steps; `initial_s`, every
     entry of s at the start. A variance is a difference of terms near κ, so that float32 keeps few digits of
-    one as small as the default s.
+    one as small as the default s. `scaled` (ours): before a step B is divided so that no eigenvalue of BᵀK̃B
+    is above 2, whence steps of rate 1 may diverge.
     """
 
     inverse: str = "natural"
@@ -97,6 +98,7 @@ class RelaxedSVGP(Method[RelaxedPrior, RelaxedFactor, RelaxedState, FactorisedRe
     most_rounds: int = 100
     schedule: str = "constant"
     initial_s: float = 1e-4
+    scaled: bool = False
     name: ClassVar[str] = "r-svgp"
     version: ClassVar[int] = 1
     info: ClassVar[MethodInfo] = MethodInfo(
@@ -175,6 +177,8 @@ class RelaxedSVGP(Method[RelaxedPrior, RelaxedFactor, RelaxedState, FactorisedRe
 
         def step(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             B, G, rounds = carry
+            if self.scaled:
+                B, G = scaled_down(ops, B, G)
             B = B - self.rate_on_factor(ops, rounds) * (B @ half_lower(ops, G))
             return B, product(B), rounds + 1.0
 
@@ -279,6 +283,18 @@ def half_lower(ops: Ops, G: Float[Array, "P M M"]) -> Float[Array, "P M M"]:
     """Return Φ: the lower triangle of G − I with half its diagonal, for which Φ + Φᵀ = G − I."""
     eye = ops.eye(G.shape[-1])
     return ops.tril(G) - 0.5 * (G * eye + eye)
+
+
+def scaled_down(
+    ops: Ops, B: Float[Array, "P M M"], G: Float[Array, "P M M"]
+) -> tuple[Float[Array, "P M M"], Float[Array, "P M M"]]:
+    """Return B and BᵀK̃B with eigenvalues of at most 1 where a row of G sums to more than 2.
+
+    The largest sum of absolute values of a row is at least the largest eigenvalue, and takes no product.
+    """
+    largest = ops.max(ops.sum(ops.abs(G), axis=-1), axis=-1)[..., None, None]
+    size = ops.where(largest > 2.0, largest, 0.0 * largest + 1.0)
+    return B / ops.sqrt(size), G / size
 
 
 def _plus_diagonal(

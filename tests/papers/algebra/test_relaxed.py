@@ -25,6 +25,7 @@ from svgpbench_papers.cortinovis2026.relaxed import (
     Moved,
     RelaxedState,
     RelaxedSVGP,
+    scaled_down,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -145,6 +146,32 @@ def test_an_m_step_finds_t_at_the_theta_that_it_starts_from() -> None:
     off = drawn(b, seed=2, error=0.05)
     held = b.method.invariant(NUMPY, b.prior, None, off)
     np.testing.assert_allclose(held.B, drawn(b, seed=2).B, rtol=0, atol=1e-9)
+
+
+def test_only_a_latent_with_a_large_row_is_divided_and_its_eigenvalues_are_at_most_1() -> None:
+    A = np.array([[[1.9, -1.8], [-1.8, 1.9]], [[1.2, 0.7], [0.7, 1.2]]])  # rows: 3.7, and 1.9
+    B = np.broadcast_to(np.eye(2), (2, 2, 2))
+    divided, G = scaled_down(NUMPY, B, A)
+    np.testing.assert_allclose(G, np.swapaxes(divided, -1, -2) @ A @ divided, rtol=1e-14)
+    assert np.linalg.eigvalsh(G[0])[-1] == pytest.approx(1.0)
+    np.testing.assert_array_equal((divided[1], G[1]), (B[1], A[1]))
+
+
+def test_divided_steps_find_t_where_plain_ones_diverge(ops: Ops) -> None:
+    """After K̃ has grown eightfold, of one latent of three."""
+    ends = {}
+    for scaled in (False, True):
+        b = bench(ops, "softmax", tolerance=1e-10, scaled=scaled, initial_s=0.05)
+        K_s = np.array(ops.to_numpy(b.prior.K))[0] + 0.05 * np.eye(8)
+        best = np.stack([factor_of_inverse(x * K_s) for x in (1.0, 1.0, 0.125)])
+        state = b.start._replace(B=ops.asarray(best))
+        ends[scaled] = b.method.with_inverse(ops, b.prior, state)
+    found = np.array(ops.to_numpy(ends[True].B))
+    assert max(gap(K_s, B) for B in found) <= 1e-10
+    # where nothing is to be divided, nothing is
+    np.testing.assert_allclose(found[0], best[0], rtol=0, atol=1e-12 * np.abs(best[0]).max())
+    plain = np.array(ops.to_numpy(ends[False].B))[2]
+    assert not np.isfinite(plain).all() or gap(K_s, plain) > 0.1
 
 
 def trained(method: Any, rate: float = 0.02) -> Trained:
