@@ -205,8 +205,9 @@ def test_effects_are_shown_beside_what_matters_and_drawn(cli: Cli, tmp_path: Pat
 def test_our_findings_stand_alone(cli: Cli) -> None:
     done = cli("claims", "--ours", "--markdown")
     assert [line.split("|")[1].strip() for line in done.out.splitlines()[2:]] == [
+        "cortinovis2026-09",
         "titsias2025-11",
         "titsias2025-12",
     ]
-    assert "2 findings of ours" in cli("claims", "--ours").out
+    assert "3 findings of ours" in cli("claims", "--ours").out
     assert "titsias2025-12" not in cli("claims", "--released", "--markdown").out

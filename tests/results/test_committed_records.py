@@ -26,6 +26,10 @@ RAN_AWAY = {
     ("thesis-gp-sample:draw-3", "O(M), M = 20", "diverged"),
 }
 """Two of 500 cells whose natural steps in 2M numbers, of rate 0.5, leave every bound behind."""
+STEPS_ON_T = {
+    ("banana:full", method, "diverged") for method in ("O(M) exact", "R-SVGP (P), Z learned")
+}
+"""Steps of rate 1 on a matrix that stands for an inverse, and natural steps in 2M numbers beside them."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +44,7 @@ def test_there_are_records_and_each_lies_where_its_configuration_says(
     for name in experiments(RESULTS):
         assert {record.config.experiment for record in committed(name)} == {name}
     ended = {(r.config.data.name, r.config.method.title, r.status) for r in records}
-    assert {end for end in ended if end[2] != "ok"} == LEFT_THE_CONE | RAN_AWAY
+    assert {end for end in ended if end[2] != "ok"} == LEFT_THE_CONE | RAN_AWAY | STEPS_ON_T
 
 
 def test_every_id_is_that_of_its_configuration_and_every_version_current(
