@@ -33,6 +33,7 @@ import pyarrow.parquet as pq
 
 from svgpbench.config import CellConfig
 from svgpbench.experiments.cell import identify
+from svgpbench.papers import paper_folders
 from svgpbench.results.records import FINAL, write_record
 from svgpbench.results.store import records_in
 from svgpbench.runs.verification import draw_sample
@@ -82,7 +83,8 @@ def ids() -> Facts:
 def pages() -> Facts:
     """Return the digest of each text that is reproduced from the records."""
     with tempfile.TemporaryDirectory() as folder:
-        svgpbench("reproduce", "--from-records", "--results", "results", "--out", folder)
+        papers = paper_folders()
+        svgpbench("reproduce", *papers, "--from-records", "--results", "results", "--out", folder)
         out = Path(folder)
         facts = {
             str(path.relative_to(out)): digest(path.read_bytes().replace(folder.encode(), b"OUT"))
