@@ -108,9 +108,9 @@ class RelaxedSVGP(Method[RelaxedPrior, RelaxedFactor, RelaxedState, FactorisedRe
         memory="O(bM + M²)",
         variants={
             "natural": {"inverse": "natural", "initial_s": 0.1},
-            "natural log-linear": {"schedule": "log-linear", "tolerance": 1e-6},
-            "natural plain": {"precondition": False},
-            "cholesky": {"inverse": "cholesky"},
+            "natural log-linear": {"schedule": "log-linear", "initial_s": 0.1},
+            "natural plain": {"precondition": False, "initial_s": 0.1},
+            "cholesky": {"inverse": "cholesky", "initial_s": 0.1},
         },
     )
 
