@@ -19,7 +19,7 @@ PICTURE: Final = "board.png"
 
 @dataclass(frozen=True)
 class BoardFacts:
-    """What the page of the board shows."""
+    """Content of the page of the board."""
 
     problems: int
     runs: int

@@ -54,7 +54,7 @@ class RelaxedFactor(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What Adam moves: the mean's parameters and softplus⁻¹ s; or a gradient in them."""
+    """The parameters that Adam moves (of the mean, and softplus⁻¹ s), or a gradient in them."""
 
     a: Float[Array, "P M"]  # K̃μ if preconditioned (at T = K̃⁻¹), else μ
     raw_s: Float[Array, "P M"]
@@ -70,7 +70,7 @@ class RelaxedState(NamedTuple):
 
 
 class FactorisedRelaxed(NamedTuple):
-    """What marginals, divergence and posterior share."""
+    """The state at some blocks, for marginals, divergence and posterior."""
 
     mu: Float[Array, "P M"]
     s: Float[Array, "P M"]
