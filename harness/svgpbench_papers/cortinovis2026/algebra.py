@@ -46,13 +46,13 @@ def drawn(b: Bench, seed: int, error: float = 0.0) -> RelaxedState:
     """Return a random μ and s, with B at the optimum or off it by a random lower triangle."""
     rng = np.random.default_rng(seed)
     K = np.array(b.prior.K)
-    latents, M = b.start.at.a.shape
+    latents, M = b.start.moved.a.shape
     s = rng.uniform(0.05, 2.0, (latents, M))
     best = factor_of_inverse(K + s[..., None] * np.eye(M))
     B = best @ (np.eye(M) + error * np.tril(rng.standard_normal((latents, M, M))))
     moved = Moved(rng.standard_normal((latents, M)), np.log(np.expm1(s)))
     start: RelaxedState = b.start
-    return start._replace(at=moved, B=B)
+    return start._replace(moved=moved, B=B)
 
 
 def factor_of_inverse(A: Floats) -> Floats:
@@ -73,10 +73,10 @@ def same_at_best(likelihood: str, seed: int) -> Iterator[Check]:
     b = bench_of(PLAIN, likelihood, problem)
     other = bench_of(DiagonalPrecision(), likelihood, problem)
     state = drawn(b, seed)
-    s = np.log1p(np.exp(state.at.raw_s))
-    same = DiagonalState(state.at.a, 1.0 / s, other.start.halvings, ())
+    s = np.log1p(np.exp(state.moved.raw_s))
+    same = DiagonalState(state.moved.a, 1.0 / s, other.start.halvings, ())
     K = np.array(b.prior.K)
-    m = np.einsum("pmk,pk->pm", np.broadcast_to(K, (len(s), *K.shape[1:])), state.at.a)
+    m = np.einsum("pmk,pk->pm", np.broadcast_to(K, (len(s), *K.shape[1:])), state.moved.a)
     S = K - K @ np.linalg.solve(K + s[..., None] * np.eye(s.shape[-1]), K)
     yield "bound, dense", difference(_bound(b, state), dense_of(b).elbo(m, S))
     yield "bound", difference(_bound(b, state), _bound(other, same))

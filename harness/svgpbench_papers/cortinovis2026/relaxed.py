@@ -63,7 +63,7 @@ class Moved(NamedTuple):
 class RelaxedState(NamedTuple):
     """q with Adam's moments, and the number of steps on B since the start."""
 
-    at: Moved
+    moved: Moved
     adam: AdamState
     B: Float[Array, "P M M"]  # lower triangular
     rounds: Float[Array, ""]
@@ -151,16 +151,16 @@ class RelaxedSVGP(Method[RelaxedPrior, RelaxedFactor, RelaxedState, FactorisedRe
     def initial_state(self, ops: Ops, p: RelaxedPrior, latents: int, n: int) -> RelaxedState:
         M = p.K.shape[-1]
         raw_s = ops.zeros((latents, M)) + math.log(math.expm1(self.initial_s))
-        at = Moved(ops.zeros((latents, M)), raw_s)
+        moved = Moved(ops.zeros((latents, M)), raw_s)
         B = ops.broadcast_to(FIRST_FACTOR * ops.eye(M), (latents, M, M))
-        start = RelaxedState(at, adam_start(ops, at), B, ops.zeros(()))
+        start = RelaxedState(moved, adam_start(ops, moved), B, ops.zeros(()))
         return self.with_inverse(ops, p, start)
 
     def with_inverse(
         self, ops: Ops, blocks: RelaxedPrior | RelaxedFactor, state: RelaxedState
     ) -> RelaxedState:
         """Return the state whose T is K̃⁻¹ at these blocks, within the tolerance."""
-        K_s = _plus_diagonal(ops, blocks.K, ops.softplus(state.at.raw_s))
+        K_s = _plus_diagonal(ops, blocks.K, ops.softplus(state.moved.raw_s))
         if self.inverse == "cholesky":
             return state._replace(B=cholesky_of_inverse(ops, K_s))
         M = K_s.shape[-1]
@@ -205,8 +205,8 @@ class RelaxedSVGP(Method[RelaxedPrior, RelaxedFactor, RelaxedState, FactorisedRe
         """Find T at the current θ and s, then move the mean's parameters and s by Adam at this T."""
         state = self.with_inverse(ops, f, state)
         slope = self.gradients(ops, f, data, state)
-        at, adam = adam_ascent(ops, state.adam, state.at, slope, rate)
-        return state._replace(at=at, adam=adam)
+        moved, adam = adam_ascent(ops, state.adam, state.moved, slope, rate)
+        return state._replace(moved=moved, adam=adam)
 
     def gradients(self, ops: Ops, f: RelaxedFactor, data: DataTerm, state: RelaxedState) -> Moved:
         """Compute the bound's gradient in a and softplus⁻¹ s at fixed T, in closed form.
@@ -226,7 +226,7 @@ class RelaxedSVGP(Method[RelaxedPrior, RelaxedFactor, RelaxedState, FactorisedRe
             - matvec(t * t, data.scale * beta)
         )
         if self.precondition:
-            of_s = of_s - 2.0 * matvec(T, state.at.a) * matvec(T, g)
+            of_s = of_s - 2.0 * matvec(T, state.moved.a) * matvec(T, g)
             g = _near_inverse(ops, q.B, q.K_s, g)
         # softplus has slope 1 − exp(−s)
         return Moved(g, 0.5 * of_s * (1.0 - ops.exp(-q.s)))
@@ -235,9 +235,9 @@ class RelaxedSVGP(Method[RelaxedPrior, RelaxedFactor, RelaxedState, FactorisedRe
         self, ops: Ops, blocks: RelaxedPrior | RelaxedFactor, state: RelaxedState
     ) -> FactorisedRelaxed:
         """Compute s, K̃ and μ. Nothing is factorised."""
-        s = ops.softplus(state.at.raw_s)
+        s = ops.softplus(state.moved.raw_s)
         K_s = _plus_diagonal(ops, blocks.K, s)
-        a = state.at.a
+        a = state.moved.a
         mu = _near_inverse(ops, state.B, K_s, a) if self.precondition else a
         return FactorisedRelaxed(mu, s, state.B, K_s)
 

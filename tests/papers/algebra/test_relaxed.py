@@ -55,10 +55,10 @@ def test_the_e_step_s_slope_is_that_of_the_bound_at_a_fixed_t(
     data = data_term(b.model, theta, batch, scale)
     got = b.method.gradients(ops, f, data, state)
 
-    def bound(at: Moved) -> Any:
-        return b.method.bound(ops, f, data, state._replace(at=at))
+    def bound(moved: Moved) -> Any:
+        return b.method.bound(ops, f, data, state._replace(moved=moved))
 
-    _, wanted = ops.value_and_grad(bound)(state.at)
+    _, wanted = ops.value_and_grad(bound)(state.moved)
     for ours, by_autodiff in zip(leaves(got), leaves(wanted), strict=True):
         x, y = ops.to_numpy(ours), ops.to_numpy(by_autodiff)
         np.testing.assert_allclose(x, y, rtol=0, atol=1e-11 * np.abs(y).max())
@@ -90,8 +90,8 @@ def test_no_step_is_taken_where_t_is_good_enough_and_no_more_than_allowed() -> N
         assert method.with_inverse(NUMPY, f, b.start).rounds == b.start.rounds + steps
     few = bench(most_rounds=3).start
     assert few.rounds == 3.0
-    # from far below each step grows B by half
-    assert np.max(few.B) == pytest.approx(1.5**3 * FIRST_FACTOR, rel=1e-3)
+    # from far below each step grows B by half, less a share of about λB²/3 = 1e-5
+    assert np.max(few.B) == pytest.approx(1.5**3 * FIRST_FACTOR, rel=1e-4)
 
 
 def test_the_log_linear_schedule_rises_to_one_in_ten_steps() -> None:
@@ -109,7 +109,7 @@ def test_of_several_latents_the_worst_decides(ops: Ops) -> None:
     b = bench(ops, "softmax", tolerance=1e-10)
     raw_s = np.log(np.expm1(np.array([1e-3, 0.1, 10.0])[:, None] * np.ones((3, 8))))
     state = b.start._replace(
-        at=b.start.at._replace(raw_s=ops.asarray(raw_s)),
+        moved=b.start.moved._replace(raw_s=ops.asarray(raw_s)),
         B=ops.asarray(FIRST_FACTOR * np.broadcast_to(np.eye(8), (3, 8, 8))),
     )
     B = np.array(ops.to_numpy(b.method.with_inverse(ops, b.prior, state).B))
@@ -134,7 +134,7 @@ def test_marginals_are_those_of_its_posterior_and_the_mean_of_its_terms(error: f
         v, conditional + np.einsum("ib,pij,jb->pb", to_u, S, to_u), rtol=0, atol=1e-9
     )
     q = b.method.factorise(b.ops, b.prior, state)
-    T, a = np.array(q.B) @ np.swapaxes(q.B, -1, -2), np.array(state.at.a)
+    T, a = np.array(q.B) @ np.swapaxes(q.B, -1, -2), np.array(state.moved.a)
     near = 2.0 * T - T @ (K + np.array(q.s)[..., None] * np.eye(8)) @ T
     np.testing.assert_allclose(q.mu, np.einsum("pij,pj->pi", near, a), rtol=0, atol=1e-10)
     (term,) = b.method.mean_terms(b.ops, PROBLEM.Z, b.prior, q)

@@ -91,7 +91,7 @@ def relaxed_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -> 
     model, _ = case.build()
     y, n = problem.targets(model.likelihood.support), len(problem.X)
     precondition = VARIANTS[case.method][1].get("precondition", True)
-    a, raw_s, B = (numbers[f"state/{x}"] for x in ("at.a", "at.raw_s", "B"))
+    a, raw_s, B = (numbers[f"state/{x}"] for x in ("moved.a", "moved.raw_s", "B"))
     s = np.logaddexp(0.0, raw_s)
 
     def dense(theta: Theta, rows: npt.NDArray[np.int64]) -> Dense:
@@ -126,12 +126,12 @@ def relaxed_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -> 
 
 def _adam_step(numbers: Arrays, d_a: Floats, d_s: Floats, s: Floats) -> tuple[Floats, Floats]:
     """Return (a, softplus⁻¹ s) after Adam's next step."""
-    moved = []
+    steps = []
     # softplus has the slope 1 − e⁻ˢ; expm1 keeps its digits at small s
     for part, gradient in (("a", d_a), ("raw_s", d_s * -np.expm1(-s))):
         mean = 0.9 * numbers[f"state/adam.mean.{part}"] + 0.1 * gradient
         square = 0.999 * numbers[f"state/adam.square.{part}"] + 0.001 * gradient**2
         # the state is that after two steps: this is the third
         corrected = np.sqrt(square / (1 - 0.999**3)) + 1e-8
-        moved.append(numbers[f"state/at.{part}"] + ADAM_RATE * mean / (1 - 0.9**3) / corrected)
-    return moved[0], moved[1]
+        steps.append(numbers[f"state/moved.{part}"] + ADAM_RATE * mean / (1 - 0.9**3) / corrected)
+    return steps[0], steps[1]
