@@ -757,6 +757,8 @@ def grade_runs(part: Settings, artefact: Settings, found: Sequence[Run], rules: 
         known[case] = [run for run in of_case if not run.perturbed]
         own = (run for run in of_case if run.method in methods)
         cases[case] = Case(own, rules, part.get("smallest_effect"))
+        if share := part.get("gain_share"):
+            cases[case].set_region_by_gain(part["metric"], share, part["gain_of"])
     return PREDICATES[part["predicate"]](Part(part, artefact, rules, cases, known))
 
 

@@ -273,6 +273,7 @@ class Case:
     def __init__(self, those: Iterable[Run], rules: Rules, smallest: float | None = None) -> None:
         self.rules = rules
         self.smallest = smallest if rules.smallest_effect else None
+        self.gain: float | None = None
         self.plain: dict[str, dict[tuple[int, int], Run]] = {}
         self.perturbed: dict[str, dict[tuple[int, int], Run]] = {}
         self.falls: dict[str, float] = {}  # of the median run
@@ -313,8 +314,17 @@ class Case:
             SHARE.get(metric) or WIDTH["log" if base.startswith("log_") else base]
         )
 
+    def set_region_by_gain(self, metric: str, share: float, method: str) -> None:
+        """Make the region a share of a method's gain over N(0, 1), the constant prediction."""
+        constant = {"rmse": 1.0, "nlpd": 0.5 * math.log(2.0 * math.pi) + 0.5}[metric]
+        runs = self.plain[method].values()
+        numbers = [number_of(run, metric, "", False, self.rules) for run in runs]
+        self.gain = share * abs(constant - float(np.mean(numbers)))
+
     def region(self, pair: Sequence[str], metric: str) -> float:
         """Return half the width of practical equivalence; a share is one of the last method's mean."""
+        if self.gain is not None:
+            return self.rules.scale * self.gain
         return self.share(metric) * self.unit(pair, metric)
 
     def unstable(self, name: str) -> bool:

@@ -264,6 +264,43 @@ def test_a_smallest_effect_lies_below_the_printed_one() -> None:
         judged(single(*GAINS), "ordering", **MAE, smallest_effect=0.01)
 
 
+# the exact model has an RMSE of .3, so that its gain over a constant is .7, and 5 % of it .035
+@pytest.mark.parametrize(
+    ("rmse", "near", "far"),
+    [(0.31, YES, NO), (0.33, YES, NO), (0.34, NO, YES), (0.335, OPEN, OPEN)],
+)
+def test_a_region_is_a_share_of_what_a_method_gains_over_a_constant(
+    rmse: float, near: Grade, far: Grade
+) -> None:
+    frame = planted({"exact": reversed_around(0.3), "sparse": around(rmse)}, "rmse")
+    keys: dict[str, Any] = {"metric": "rmse", "gain_share": 0.05, "gain_of": "exact"}
+    sparse = {"methods": ("sparse", "exact"), "at_least": True}
+    assert judged(frame, "ordering", **keys, **sparse).grade == near
+    assert judged(frame, "ordering", **keys, methods=("exact", "sparse")).grade == far
+
+
+def test_the_constant_of_a_density_is_the_standard_normal() -> None:
+    exact = 0.5 * math.log(2.0 * math.pi) + 0.5 - 1.0  # a gain of one nat
+    keys = {"metric": "nlpd", "gain_share": 0.1, "gain_of": "exact", "at_least": True}
+    for loss, grade in ((0.09, YES), (0.11, NO)):
+        values = {"exact": reversed_around(exact), "sparse": around(exact + loss)}
+        found = judged(planted(values), "ordering", **keys, methods=("sparse", "exact"))
+        assert found.grade == grade
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"gain_of": "C"}, "one of the methods that are compared"),
+        ({"gain_of": "A", "metric": "mae"}, "for the metrics rmse, nlpd"),
+        ({"gain_of": "A", "smallest_effect": 0.1, "printed_effect": 1.0}, "give one of them"),
+    ],
+)
+def test_a_share_of_a_gain_is_refused_where_there_is_none(keys: Any, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        judged(single(*GAINS), "ordering", **{**AB, "gain_share": 0.1, **keys})
+
+
 def test_a_bound_on_minibatches_starts_where_it_was_first_evaluated() -> None:
     bound = [-1000.0, -5.0, -4.0, -3.0, -2.0, *[-1.0] * 35]
     (found,) = bound_traces([traced(*bound, training=BATCHES)])

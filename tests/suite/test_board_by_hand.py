@@ -14,7 +14,7 @@ from small_suite import small_suite
 from svgpbench.results.records import Record
 from svgpbench.suite.board import Board, Estimate, fold_interval, over_problems
 from svgpbench.suite.cells import read_iterations
-from svgpbench.suite.findings import _verdict, findings
+from svgpbench.suite.findings import _verdict, findings, findings_on
 from svgpbench.suite.outcomes import Outcomes, reached
 from svgpbench.suite.protocol import best_rates
 from svgpbench.suite.schema import RatePair, SuiteFiles, load_suite
@@ -25,7 +25,7 @@ from svgpbench.suite.step_times import (
     two_digits,
     write_times,
 )
-from svgpbench.suite.tables import board_table, legend, pairs_table
+from svgpbench.suite.tables import board_table, entrant_table, legend, pairs_table
 
 INF, NAN = math.inf, math.nan
 
@@ -398,6 +398,45 @@ def test_findings_are_filled_in_from_the_numbers() -> None:
         "problems where both get there."
     )
     assert dual.startswith("Dual parameters") and "Its time" not in dual
+
+
+def test_what_a_board_says_of_one_entrant() -> None:
+    """Over both folds C is worse than A on "failed" alone; on the first it is worse on two, better on one."""
+    runs = outcomes().runs
+    names = {"A": "mine", "B": "other", "C": "q-SVGP natural"}
+    renamed = Outcomes(*(x.assign(entrant=x["entrant"].map(names)) for x in outcomes()))
+    place, gain, *compared = findings_on(Board(renamed, list(names.values())), "q-SVGP natural")
+    assert place.startswith("q-SVGP natural has place 2 of 3 by average rank, 2.0 [")
+    assert place.endswith("on 3 problems (2 folds of each).")
+    assert gain.startswith(
+        "It has 58 % [25, 100] of the possible gain at the end of the budget, and 17 %"
+    )
+    # the leader; not itself, though a new entrant is compared with it
+    (beside_leader,) = compared
+    assert beside_leader.startswith(
+        "It is better than mine on 0, level on 2 and worse on 1 of 3 problems."
+    )
+    one_fold = Outcomes(renamed.runs[runs["fold"] == 0], renamed.trials)
+    place, _, *compared = findings_on(Board(one_fold, list(names.values())), "mine")
+    assert place.endswith("on 3 problems (one fold of each, signs only).")
+    assert [x.partition(".")[0] for x in compared] == [
+        "It is ahead of other in NLPD on 0 and behind on 0 of 2 problems",
+        "It is ahead of q-SVGP natural in NLPD on 2 and behind on 1 of 3 problems",
+    ]
+    assert "new problem" not in " ".join(compared)
+
+
+def test_the_rates_and_iterations_of_one_entrant_by_problem() -> None:
+    runs = outcomes().runs.assign(e_rate=0.1, m_rate=0.03)
+    runs.loc[runs["problem"] == "failed", ["e_rate", "m_rate"]] = NAN  # every trial failed
+    board = Board(Outcomes(runs, outcomes().trials), ["A", "B", "C"])
+    budgets = {(name, "B"): 100 + len(name) for name in board.problems}
+    table = entrant_table(board, "B", budgets)
+    assert table.columns[0].name == "B"
+    assert [list(row) for row in table.rows] == [
+        ["tie", 103, "0.1, 0.03", 1.0, 1.0, "1.5 of 3"],
+        ["failed", 106, "–", INF, 0.0, "3 of 3"],
+    ]
 
 
 @pytest.mark.parametrize(

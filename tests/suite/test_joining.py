@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
-from svgpbench.suite import joining
+from svgpbench.suite import joining, step_times
 from svgpbench.suite.cells import SuiteRun, read_iterations
-from svgpbench.suite.joining import REFERENCE, added_entrant, own_iterations, with_entrant
+from svgpbench.suite.joining import (
+    REFERENCE,
+    added_entrant,
+    collect_entrants,
+    entrants_file,
+    own_iterations,
+    with_entrant,
+)
 from svgpbench.suite.outcomes import Outcomes, finished
-from svgpbench.suite.schema import Entrant, load_suite
+from svgpbench.suite.schema import Entrant, Suite, load_suite
 from svgpbench.suite.step_times import read_step_times, two_digits
 
 SUITE = load_suite()
@@ -84,6 +94,8 @@ def test_an_unknown_method_and_a_missing_file_are_told() -> None:
         added_entrant(SUITE, "q-svpg")
     with pytest.raises(UserError, match=r"cannot read the entrant none\.toml"):
         added_entrant(SUITE, "none.toml")
+    with pytest.raises(UserError, match="'q-SVGP natural' is on the board already"):
+        added_entrant(SUITE, "q-SVGP natural")
 
 
 def entrant_called(label: str) -> Entrant:
@@ -94,32 +106,106 @@ def never(cells: list[CellConfig], folder: Path) -> bool:
     raise AssertionError("nothing is to be measured")
 
 
-@pytest.mark.parametrize("label", ["mine", "../../mine"])
-def test_budgets_that_were_measured_stay(tmp_path: Path, label: str) -> None:
-    """A resumed search has the budgets with which it began, from a file in its folder."""
-    problems = [x for x in SUITE.problems if x.title in ("airfoil", "pima")]
-    folder = tmp_path / "deep" / "entrants"
-    folder.mkdir(parents=True)
-    name = {"mine": "mine.csv", "../../mine": "..-..-mine.csv"}[label]
-    table = pd.DataFrame({"problem": ["airfoil", "pima"], "iterations": [90, 70], "ms": [2.5, 3.0]})
-    table.to_csv(folder / name, index=False)
-    budgets, ms = own_iterations(SUITE, problems, entrant_called(label), folder, never)
-    assert budgets == {("airfoil", label): 90, ("pima", label): 70}
-    assert ms == {("airfoil", label): 2.5, ("pima", label): 3.0}
+AIRFOIL_AND_PIMA = [x for x in SUITE.problems if x.title in ("airfoil", "pima")]
+
+
+def ratios(*rows: tuple[str, float, float, float]) -> Callable[..., pd.DataFrame]:
+    """A measurement that finds these ratios, by problem, with their quartiles."""
+    table = pd.DataFrame(rows, columns=["problem", "ratio", "low", "high"]).set_index("problem")
+    return lambda suite, problems, *_: table.loc[[x.title for x in problems]]
 
 
 def test_a_budget_is_as_long_as_the_reference_s(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An entrant that takes twice as long has half as many iterations, on any machine."""
-    problem = next(x for x in SUITE.problems if x.title == "airfoil")
-    rows = [("airfoil", REFERENCE, 30.0, 29.0, 31.0), ("airfoil", "mine", 60.0, 59.0, 61.0)]
-    times = pd.DataFrame(rows, columns=["problem", "entrant", "ms", "least", "most"])
-    monkeypatch.setattr(joining, "measured", lambda *_: times)
-    budgets, ms = own_iterations(SUITE, [problem], entrant_called("mine"), tmp_path, never)
+    monkeypatch.setattr(joining, "ratios", ratios(("airfoil", 2.0, 1.95, 2.05)))
+    lines: list[str] = []
+    args = (SUITE, AIRFOIL_AND_PIMA[:1], entrant_called("mine"), tmp_path / "mine.csv", never)
+    budgets, ms = own_iterations(*args, lines.append)
     reference = ("airfoil", REFERENCE)
     assert budgets == {("airfoil", "mine"): two_digits(read_iterations()[reference] / 2)}
     assert ms == {("airfoil", "mine"): 2 * read_step_times()[reference]}
+    assert lines == ["airfoil: an iteration takes 2.00 times as long (1.95 to 2.05), 1200 fit"]
+
+
+def test_ratios_that_scatter_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = ratios(("airfoil", 2.0, 1.5, 2.5), ("pima", 1.0, 0.95, 1.05))
+    monkeypatch.setattr(joining, "ratios", found)
+    lines: list[str] = []
+    file = tmp_path / "mine.csv"
+    own_iterations(SUITE, AIRFOIL_AND_PIMA, entrant_called("mine"), file, never, lines.append)
+    assert lines[-1].startswith("warning: the times of airfoil are unsure")
+    assert "pima" not in lines[-1]
+
+
+def test_budgets_that_were_measured_stay_until_the_entrant_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A resumed search has the budgets with which it began; other code or options have others."""
+    file, entrant = tmp_path / "suite-1-entrants.csv", entrant_called("../../mine")
+    found = ratios(("airfoil", 2.0, 2.0, 2.0), ("pima", 1.0, 1.0, 1.0))
+    monkeypatch.setattr(joining, "ratios", found)
+    first = own_iterations(SUITE, AIRFOIL_AND_PIMA, entrant, file, never)
+    faster = ratios(("airfoil", 0.5, 0.5, 0.5), ("pima", 0.5, 0.5, 0.5))
+    monkeypatch.setattr(joining, "ratios", faster)
+    assert own_iterations(SUITE, AIRFOIL_AND_PIMA, entrant, file, never) == first
+    other = entrant.model_copy(update={"options": {"tying": "untied"}})
+    longer = own_iterations(SUITE, AIRFOIL_AND_PIMA, other, file, never).budgets
+    assert all(longer[key] > count for key, count in first.budgets.items())
+    monkeypatch.setattr(joining, "code_of", lambda group, name: "of-another-version")
+    assert own_iterations(SUITE, AIRFOIL_AND_PIMA, entrant, file, never).budgets == longer
+    assert len(pd.read_csv(file)) == 6
+
+
+def test_a_damaged_file_of_budgets_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "suite-1-entrants.csv"
+    for text, message in (("", "is damaged"), ("problem,ms\npima,1\n", "has other columns than")):
+        file.write_text(text)
+        with pytest.raises(UserError, match=message):
+            own_iterations(SUITE, AIRFOIL_AND_PIMA, entrant_called("mine"), file, never)
+
+
+def test_budgets_are_collected_with_the_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joining, "ratios", ratios(("airfoil", 2.0, 2.0, 2.0)))
+    entrants = [entrant_called(label) for label in ("mine", "yours")]
+    for entrant in entrants:
+        file = entrants_file(tmp_path / entrant.label / "deep", SUITE.experiment)
+        file.parent.mkdir(parents=True)
+        own_iterations(SUITE, AIRFOIL_AND_PIMA[:1], entrant, file, never)
+    board = tmp_path / "board"
+    board.mkdir()
+    for _ in range(2):  # a second time changes nothing
+        collect_entrants([tmp_path / "mine", tmp_path / "yours", board], board)
+    file = entrants_file(board, SUITE.experiment)
+    assert pd.read_csv(file)["entrant"].tolist() == ["mine", "yours"]
+    monkeypatch.setattr(joining, "ratios", never)
+    for entrant in entrants:
+        own_iterations(SUITE, AIRFOIL_AND_PIMA[:1], entrant, file, never)
+
+
+def test_a_ratio_is_of_neighbours_and_each_is_the_first_in_every_other_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A machine that slows down by half in every round leaves the ratio as it is."""
+    orders: list[list[str]] = []
+
+    def timed(
+        suite: Suite, turns: Any, round_number: int, folder: Path, run: object
+    ) -> dict[tuple[str, str], float]:
+        orders.append([f"{problem.title} {x.label}" for problem, x in turns])
+        ms = {"A": 3.0, "B": 2.0}
+        return {(p.title, x.label): ms[x.label] * 1.5**round_number for p, x in turns}
+
+    monkeypatch.setattr(step_times, "_timed", timed)
+    pair = entrant_called("A"), entrant_called("B")
+    found = step_times.ratios(SUITE, AIRFOIL_AND_PIMA, *pair, never)
+    assert found.index.tolist() == ["airfoil", "pima"]
+    np.testing.assert_allclose(found[["ratio", "low", "high"]], 1.5)
+    assert orders[0] == ["airfoil B", "airfoil A", "pima B", "pima A"]
+    assert orders[1] == ["airfoil A", "airfoil B", "pima A", "pima B"]
 
 
 def test_the_board_has_the_problems_and_folds_that_the_entrant_ran(tmp_path: Path) -> None:

@@ -161,7 +161,9 @@ def test_a_folder_without_a_finished_problem_says_how_to_run(
     code = exit_code(["leaderboard", "--suite", "small.toml", "--results", folder])
     printed = capsys.readouterr()
     assert (code, printed.out, printed.err.count("\n")) == (2, "", 1)
-    assert printed.err.startswith(f"error: no entrant has finished a problem in {folder}")
+    assert printed.err.startswith(
+        f"error: no entrant of the suite has finished a problem in {folder}"
+    )
 
 
 def test_without_iterations_it_says_to_measure_times(

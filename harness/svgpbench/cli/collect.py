@@ -53,6 +53,7 @@ def collect_command(
 ) -> None:
     """Put the records of several folders into one table, or into one folder."""
     from svgpbench.results.merging import merge
+    from svgpbench.suite.joining import collect_entrants
 
     if out is None and into is None:
         raise UserError("give --out FILE for a table or --into RESULTS for a folder of records")
@@ -64,6 +65,7 @@ def collect_command(
         if traces:
             raise UserError("--traces is for a table; give --out, not --into")
         merged = merge(folders, into, keep is not None)
+        collect_entrants(folders, into)
         _print_warnings(merged.warnings)
         say(f"{into}: {merged.added} records added, {merged.existing} were there")
 

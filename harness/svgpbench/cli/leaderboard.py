@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn
 
 import typer
 
 from svgpbench.atomic import refuse_unwritable
 from svgpbench.cli.clusters import check_dask, cluster_executor
 from svgpbench.cli.options import RESULTS, AsJson, DaskAddress, Jobs, RecordsFolder
-from svgpbench.cli.printing import FAILED, INTERRUPTED, print_json, show, tell
+from svgpbench.cli.printing import FAILED, INTERRUPTED, print_json, say, show, tell
 from svgpbench.cli.progress import reporter
 from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.output.figure import check_figure_path
@@ -95,6 +96,7 @@ def leaderboard_command(
     refuse_unknown("entrant of the suite", entrant or (), [x.label for x in suite.entrants])
     entrants = [x for x in suite.entrants if not entrant or x.label in entrant]
     problems = of_groups(problems, group or ())
+    added: AddedEntrant | None = None
     if add is not None:
         if run or step_times or entrant or file:
             raise UserError(
@@ -103,7 +105,8 @@ def leaderboard_command(
         if preset is SuitePart.lite:  # one fold of five
             protocol = suite.protocol.model_copy(update={"run_folds": 1})
             suite = suite.model_copy(update={"protocol": protocol})
-        board = _added(suite, add, problems, results or RESULTS, jobs, dask)
+        added = _added(suite, add, problems, results or RESULTS, jobs, dask)
+        board = added.board
     else:
         if step_times:
             _measure(files, suite, problems, entrants)
@@ -111,7 +114,7 @@ def leaderboard_command(
         if run:
             results = results or RESULTS
             if not _run(suite, counts, problems, entrants, results, jobs, dask):
-                raise typer.Exit(INTERRUPTED)
+                _stop()
         board = _board(files, suite, problems, entrants, results)
     if figure is not None:
         from svgpbench.suite.figure import draw_board
@@ -122,7 +125,7 @@ def leaderboard_command(
 
         typer.echo(board_markdown(suite, board))
     else:
-        _show(board, as_json=as_json)
+        _show(board, added, as_json=as_json)
 
 
 def _board(
@@ -148,20 +151,29 @@ def _board(
     board = Board(outcomes, candidates, [x.title for x in problems])
     if not board.entrants:
         raise UserError(
-            f"no entrant has finished a problem in {results}; `svgpbench leaderboard --run` runs them"
+            f"no entrant of the suite has finished a problem in {results}; `svgpbench leaderboard --run` "
+            "runs them, and `--add METHOD` shows the row of one that was added"
         )
     return board
 
 
-def _show(board: Board, *, as_json: bool) -> None:
-    from svgpbench.suite.findings import findings
-    from svgpbench.suite.tables import board_table, legend
+def _show(board: Board, added: AddedEntrant | None, *, as_json: bool) -> None:
+    from svgpbench.suite.findings import findings, findings_on
+    from svgpbench.suite.tables import board_table, entrant_table, legend
 
-    sentences = findings(board)
+    sentences = findings(board) if added is None else findings_on(board, added.label)
     if as_json:
         print_json(board.to_json() | {"findings": sentences})
         return
-    show("\n".join(f"* {x}" for x in sentences), board_table(board), notes=legend(board))
+    for sentence in sentences:
+        say(f"* {sentence}")
+    tables = [board_table(board)]
+    if added is not None:
+        tables.insert(0, entrant_table(board, added.label, added.budgets))
+    typer.echo()
+    show(*tables)
+    typer.echo()
+    say(*legend(board))
 
 
 def _selected_problems(suite: Suite, preset: SuitePart, names: Sequence[str]) -> list[SuiteProblem]:
@@ -173,6 +185,14 @@ def _selected_problems(suite: Suite, preset: SuitePart, names: Sequence[str]) ->
     ]
 
 
+class AddedEntrant(NamedTuple):
+    """A new entrant with its budgets, and the board with its row."""
+
+    label: str
+    budgets: Budgets
+    board: Board
+
+
 def _added(
     suite: Suite,
     text: str,
@@ -180,11 +200,16 @@ def _added(
     results: Path,
     jobs: int | None,
     dask: str | None,
-) -> Board:
+) -> AddedEntrant:
     """Check a new entrant, run it on the problems, and return the board with its row."""
     from svgpbench.checks import quick_check
     from svgpbench.suite.board import Board
-    from svgpbench.suite.joining import added_entrant, own_iterations, with_entrant
+    from svgpbench.suite.joining import (
+        added_entrant,
+        entrants_file,
+        own_iterations,
+        with_entrant,
+    )
     from svgpbench.suite.outcomes import Outcomes
 
     shipped = Outcomes.read()
@@ -198,26 +223,38 @@ def _added(
         )
     tell(f"checking {entrant.name} on {suite.protocol.backend}")
     # before any run: the rank of a method whose steps are wrong would mean nothing
-    report = quick_check([suite.protocol.backend], methods=[entrant.name], on_progress=tell)
+    report = quick_check([suite.protocol.backend], methods=[entrant.name])
     if not report.ok:
         show(*report.tables(), notes=report.lines())
         raise typer.Exit(FAILED)
-    with reporter() as on_event:
+    # before the timing, whose times would be lost
+    refuse_unwritable(results, "records")
+    try:
         budgets, ms = own_iterations(
             suite,
             problems,
             entrant,
-            results / suite.experiment / "entrants",
+            entrants_file(results, suite.experiment),
             # one worker: a second would take caches and memory bandwidth from the timed one
-            lambda cells, folder: _run_cells(cells, folder, 1, None, on_event),
+            lambda cells, folder: _run_cells(cells, folder, 1, None, lambda event: None),
+            tell,
         )
+    except KeyboardInterrupt:
+        tell("stopped while timing; the same command times anew")
+        raise
     # without a budget are those whose timed runs failed
     problems = [x for x in problems if (x.title, entrant.label) in budgets]
     if not _run(suite, budgets, problems, [entrant], results, jobs, dask):
-        raise typer.Exit(INTERRUPTED)
+        _stop()
     together = with_entrant(suite, shipped, problems, entrant, budgets, ms, results)
     candidates = [x.label for x in suite.entrants if not x.reference]
-    return Board(together, [*candidates, entrant.label], [x.title for x in problems])
+    board = Board(together, [*candidates, entrant.label], [x.title for x in problems])
+    return AddedEntrant(entrant.label, budgets, board)
+
+
+def _stop() -> NoReturn:
+    tell("stopped; the same command goes on from here")
+    raise typer.Exit(INTERRUPTED)
 
 
 def _run(
@@ -239,9 +276,10 @@ def _run(
         reporter() as on_event,
         cluster_executor(dask, None, None, lambda line: on_event(Noticed(line))) as executor,
     ):
+        place = {problem.title: number for number, problem in enumerate(problems, 1)}
 
         def execute(tasks: list[SuiteRun]) -> bool:
-            tell(_described(tasks))
+            tell(_described(tasks, place))
             cells = [task.cell for task in tasks]
             is_whole = _run_cells(cells, results, jobs, executor, on_event)
             # a run that failed for its machine counts from now on; it would be missing for ever
@@ -266,10 +304,13 @@ def _run_cells(
     return not summary.interrupted
 
 
-def _described(tasks: Sequence[SuiteRun]) -> str:
+def _described(tasks: Sequence[SuiteRun], place: Mapping[str, int]) -> str:
     """Return a line of progress: the problems and stages of tasks."""
-    parts = dict.fromkeys(f"{task.problem.title}, {task.stage}" for task in tasks)
-    return f"{'; '.join(parts)}: {len(tasks)} runs"
+    counts = Counter((task.problem.title, task.stage) for task in tasks)
+    return "; ".join(
+        f"{title} ({place[title]} of {len(place)}), {stage}: {count} to run"
+        for (title, stage), count in counts.items()
+    )
 
 
 def _measure(

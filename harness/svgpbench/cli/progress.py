@@ -26,6 +26,8 @@ def cell_title(config: CellConfig) -> str:
     if config.seed:
         parts.append(f"seed {config.seed}")
     parts += [config.method.title, config.backend.title]
+    if config.split.held_out is not None:  # the trials of a search differ in their rates alone
+        parts.append(f"rates {config.training.e_rate:g}, {config.training.m_rate:g}")
     if config.perturbation:
         parts.append(f"inputs perturbed by {config.perturbation:g}")
     return ", ".join(parts)

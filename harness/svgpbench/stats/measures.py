@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator
 
@@ -51,6 +52,23 @@ class Measure:
     def region_at(self, reference: float, n_train: float) -> float:
         """Return half the width of the region if the second method has `reference` on `n_train` data."""
         return self.region + self.relative * abs(reference) + self.per_datum * n_train
+
+
+CONSTANT: Final = {"rmse": 1.0, "nlpd": 0.5 * math.log(2.0 * math.pi * math.e)}
+"""Expected scores of the constant prediction N(0, 1) of standardised targets."""
+
+
+@dataclass(frozen=True)
+class ShareOfGain:
+    """A smallest difference that matters: a share of what a method gains over a constant prediction."""
+
+    share: float
+    method: str
+
+    def applied_to(self, measure: Measure, name: str, mean: float) -> Measure:
+        """Return the measure `name` with the region that follows from the method's mean."""
+        region = self.share * abs(CONSTANT[name] - mean)
+        return replace(measure, region=region, relative=0.0, per_datum=0.0)
 
 
 NAT_A_THOUSAND_DATA = 1e-3  # 0.1 nat per 100 data

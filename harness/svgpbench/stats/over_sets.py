@@ -16,6 +16,7 @@ from svgpbench.stats.differences import (
     signed_rank_interval,
 )
 from svgpbench.stats.effects import Effect, Outcome, in_regions
+from svgpbench.stats.measures import ShareOfGain
 from svgpbench.stats.pairs import NOT_TRACED, READ, OneDataSet
 from svgpbench.stats.rules import RULES, Rules
 
@@ -100,7 +101,9 @@ def over_sets(
     return [pooled, *singles]
 
 
-def data_sets(frame: pd.DataFrame, measure: str, smallest: float | None = None) -> list[OneDataSet]:
+def data_sets(
+    frame: pd.DataFrame, measure: str, smallest: float | ShareOfGain | None = None
+) -> list[OneDataSet]:
     """Return one `OneDataSet` for each data set of a frame, in their order."""
     own = {measure, *(f"{measure}, {key}" for key in ("end", "before", "median"))}
     narrow = frame[[name for name in frame if name in READ or name in own]]

@@ -31,7 +31,7 @@ from svgpbench.stats.differences import (
     would_decide,
 )
 from svgpbench.stats.effects import Effect, Outcome, in_regions
-from svgpbench.stats.measures import MEASURES, Measure
+from svgpbench.stats.measures import MEASURES, Measure, ShareOfGain
 from svgpbench.stats.rules import MOMENT_SEPARATOR, RULES, Rules
 
 CHAOTIC = "chaotic: rounding moves the difference by more than itself"
@@ -59,15 +59,25 @@ Replicate: TypeAlias = tuple[int, int, int]
 class OneDataSet:
     """The cells of one data set and one measure, arranged once to compare any two methods.
 
-    `smallest` is the smallest difference that matters, in the unit that data sets share; the default is the
-    region of the measure.
+    `smallest` is the smallest difference that matters, in the unit that data sets share, or a share of a
+    method's gain; the default is the region of the measure.
     """
 
     def __init__(
-        self, data: str, cells: pd.DataFrame, name: str, smallest: float | None = None
+        self,
+        data: str,
+        cells: pd.DataFrame,
+        name: str,
+        smallest: float | ShareOfGain | None = None,
     ) -> None:
-        self.data, self.measure = data, MEASURES[name].with_smallest(smallest)
         plain = cells[cells["perturbation"] == 0]
+        means = plain.groupby("method")[column_of(plain, name, "end")].mean().to_dict()
+        self.data, self._means = data, means
+        self.measure = (
+            smallest.applied_to(MEASURES[name], name, means.get(smallest.method, np.nan))
+            if isinstance(smallest, ShareOfGain)
+            else MEASURES[name].with_smallest(smallest)
+        )
         replicas = cells[cells["perturbation"] > 0]
         end, before, median = (column_of(cells, name, key) for key in ("end", "before", "median"))
         self._plain = _Wide(plain, end, self.measure)
@@ -93,7 +103,6 @@ class OneDataSet:
         )
         by_method = plain.groupby("method")
         self._facts = facts.groupby(plain["method"]).sum().to_dict("index")
-        self._means = by_method[end].mean().to_dict()
         self._falls = by_method["fall"].median().to_dict() if "fall" in plain else {}
         self._shares = shares_of_a_constant(plain)
 

@@ -101,6 +101,7 @@ class Board:
             runs = runs[runs["problem"].isin(problems)]
         self.outcomes, self.runs = outcomes, runs
         self.trials = outcomes.trials[outcomes.trials["problem"].isin(set(runs["problem"]))]
+        self.folds = int(runs["fold"].nunique())
         self.silent = self._silent()
         self.problems = [x for x in dict.fromkeys(runs["problem"]) if x not in self.silent]
         present = set(runs.loc[runs["problem"].isin(self.problems), "entrant"])

@@ -28,6 +28,9 @@ QUESTIONS: Final = (
 )
 
 
+BESIDE: Final = "q-SVGP natural"
+"""Entrant beside which a new one is compared, as it is timed beside it."""
+
 FEWEST: Final = 5
 """Fewest problems from which a sentence speaks of a new one."""
 
@@ -40,6 +43,35 @@ def counted(problems: int) -> str:
 def findings(board: Board) -> list[str]:
     """Return the sentences of a board; one that cannot tell says so."""
     return [*_leader(board), *_early(board), *_pairs(board), *_defaults(board)]
+
+
+def findings_on(board: Board, entrant: str) -> list[str]:
+    """Return the sentences of a board about one entrant: its place, its gain, and two comparisons.
+
+    With one fold a comparison counts signs. Such a board says nothing about other entrants, whose five folds
+    say more.
+    """
+    rows = board.rows()
+    place = [row.entrant for row in rows].index(entrant)
+    own, leader = rows[place], rows[0] if place else rows[1]
+    folds = "one fold of each, signs only" if board.folds == 1 else f"{board.folds} folds of each"
+    sentences = [
+        f"{entrant} has place {place + 1} of {len(rows)} by average rank, {own.rank.text('.1f')}, on "
+        f"{counted(len(board.problems))} ({folds}).",
+        f"It has {own.share.percent()} of the possible gain at the end of the budget, and "
+        f"{own.share_tenth.percent()} after a tenth.",
+    ]
+    for rival in dict.fromkeys((leader.entrant, BESIDE)):
+        if rival == entrant or rival not in board.entrants:
+            continue
+        pair = board.pair(entrant, rival)
+        better, level, worse, verdict = pair.better, pair.level, pair.worse, _verdict(pair)
+        compared = f"better than {rival} on {better}, level on {level} and worse on {worse}"
+        if board.folds == 1:  # no interval says what is level, or what a new problem would
+            compared, verdict = f"ahead of {rival} in NLPD on {better} and behind on {worse}", ""
+        times = _times(board, Question(entrant, rival, ""))
+        sentences.append(f"It is {compared} of {counted(pair.problems)}.{verdict}{times}")
+    return sentences
 
 
 def _leader(board: Board) -> Iterator[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pandas as pd
 from pydantic import ValidationError
@@ -16,15 +17,25 @@ from svgpbench.errors import UserError
 from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.loading import is_file_name, parse_toml
 from svgpbench.methods import build_method
-from svgpbench.plugins import METHODS, find
+from svgpbench.plugins import METHODS, code_of, find
 from svgpbench.suite.cells import Budgets, read_iterations
+from svgpbench.suite.findings import BESIDE
 from svgpbench.suite.outcomes import Outcomes, finished, outcomes
 from svgpbench.suite.protocol import FolderLook
 from svgpbench.suite.schema import Entrant, Suite, SuiteProblem
-from svgpbench.suite.step_times import Milliseconds, measured, read_step_times, two_digits
+from svgpbench.suite.step_times import (
+    ROUNDS_OF_A_PAIR,
+    Milliseconds,
+    ratios,
+    read_step_times,
+    two_digits,
+)
 
-REFERENCE: Final = "q-SVGP natural"
+REFERENCE: Final = BESIDE
 """Entrant of the suite that is timed beside a new one, to carry its time over to the reference machine."""
+
+UNSURE: Final = 1.2
+"""Upper over lower quartile of the rounds' ratios, above which a budget is not trusted."""
 
 
 def added_entrant(suite: Suite, text: str) -> Entrant:
@@ -35,8 +46,11 @@ def added_entrant(suite: Suite, text: str) -> Entrant:
 
     Raises `UserError` for a file with a mistake, an unknown method, or the label of another entrant.
     """
+    labels = {x.label for x in suite.entrants}
     if is_file_name(text):
         entrant = _from_file(Path(text))
+    elif text in labels:
+        raise UserError(f"{text!r} is on the board already; name a method or a file of your own")
     else:
         find(METHODS, text)
         method = build_method(text, {})
@@ -51,7 +65,7 @@ def added_entrant(suite: Suite, text: str) -> Entrant:
                 "source": "",
             }
         )
-    if entrant.label in {x.label for x in suite.entrants}:
+    if entrant.label in labels:
         raise UserError(
             f"the suite has an entrant {entrant.label!r} already; give yours another label"
         )
@@ -72,49 +86,113 @@ def _from_file(path: Path) -> Entrant:
     return entrant
 
 
+class Measured(NamedTuple):
+    """Iterations of full runs of a new entrant, and the time of one iteration on the reference machine."""
+
+    budgets: Budgets
+    ms: Milliseconds
+
+
+def entrants_file(results: Path, experiment: str) -> Path:
+    """Return the file of a folder of records with what was measured of new entrants."""
+    return results / f"{experiment}-entrants.csv"
+
+
 def own_iterations(
     suite: Suite,
     problems: Sequence[SuiteProblem],
     entrant: Entrant,
-    folder: Path,
+    file: Path,
     run: Callable[[list[CellConfig], Path], bool],
-) -> tuple[Budgets, Milliseconds]:
+    say: Callable[[str], None] = lambda line: None,
+) -> Measured:
     """Return the iterations of a new entrant, and its time of an iteration on the reference machine.
 
     The entrant and `REFERENCE` are timed here, in turn. By the ratio of their times the entrant gets as many
-    iterations as fit into the reference's budget. What was measured is kept in `folder`, so that a resumed
-    search goes on with the same budgets.
+    iterations as fit into the reference's budget. What was measured is kept in `file`, so that a resumed
+    search goes on with the same budgets; an entrant with other code or options is measured again.
+
+    Args:
+        suite: the suite.
+        problems: the problems that the entrant runs.
+        entrant: the new entrant.
+        file: that of `entrants_file`.
+        run: that of `step_times.ratios`.
+        say: prints a line of progress.
     """
-    path = (
-        folder / f"{re.sub(r'[^A-Za-z0-9.-]', '-', entrant.label)}.csv"
-    )  # a label may have a slash
-    kept = (
-        pd.read_csv(path)
-        if path.exists()
-        else pd.DataFrame(columns=["problem", "iterations", "ms"])
-    )
-    new = [x for x in problems if x.title not in set(kept["problem"])]
+    made_of = _made_of(entrant)
+    own = _measured_before(file).query("entrant == @entrant.label and made_of == @made_of")
+    new = [x for x in problems if x.title not in set(own["problem"])]
     if new:
         reference = next(x for x in suite.entrants if x.label == REFERENCE)
-        times = measured(suite, new, [reference, entrant], run)
-        here = {
-            (x, y): ms for x, y, ms in times[["problem", "entrant", "ms"]].itertuples(index=False)
-        }
+        found = ratios(
+            suite, new, entrant, reference, run,
+            lambda number: say(
+                f"timing {entrant.label} beside {REFERENCE}: round {number} of {ROUNDS_OF_A_PAIR}"
+            ),
+        )  # fmt: skip
         there, budgets = read_step_times(), read_iterations()
         rows = []
-        for problem in new:
-            own, other = (here.get((problem.title, x)) for x in (entrant.label, REFERENCE))
-            if own is None or other is None:
-                continue  # its runs fail, and say why
-            of_reference = (problem.title, REFERENCE)
-            count, ms = budgets[of_reference] * other / own, there[of_reference] * own / other
-            rows.append((problem.title, two_digits(count), ms))
-        kept = pd.concat([kept, pd.DataFrame(rows, columns=kept.columns)], ignore_index=True)
-        write_whole(path, kept.to_csv(index=False).encode())
-    by_problem = kept.set_index("problem")
-    own_budgets = {(str(x), entrant.label): int(n) for x, n in by_problem["iterations"].items()}
-    ms_of = {(str(x), entrant.label): float(ms) for x, ms in by_problem["ms"].items()}
-    return own_budgets, ms_of
+        for title, ratio, low, high in found.itertuples():
+            of_reference = (str(title), REFERENCE)
+            count, ms = two_digits(budgets[of_reference] / ratio), there[of_reference] * ratio
+            rows.append((entrant.label, made_of, title, count, ms))
+            say(
+                f"{title}: an iteration takes {ratio:.2f} times as long ({low:.2f} to {high:.2f}), "
+                f"{count} fit"
+            )
+        if unsure := [str(x) for x in found.index[found["high"] > UNSURE * found["low"]]]:
+            say(
+                f"warning: the times of {', '.join(unsure)} are unsure, as something else ran; delete "
+                f"{file} and start again on a quiet machine"
+            )
+        own = pd.concat([own, pd.DataFrame(rows, columns=own.columns)], ignore_index=True)
+        _write_measured(file, own)
+    by_problem = own.set_index("problem")
+    return Measured(
+        {(str(x), entrant.label): int(n) for x, n in by_problem["iterations"].items()},
+        {(str(x), entrant.label): float(ms) for x, ms in by_problem["ms"].items()},
+    )
+
+
+def _made_of(entrant: Entrant) -> str:
+    """Return a digest of what decides an entrant's time: the code of its method, options and bases."""
+    facts = entrant.model_dump(mode="json", include={"name", "options", "joint", "bases"})
+    text = json.dumps([facts, code_of(METHODS, entrant.name)], sort_keys=True)
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _measured_before(file: Path) -> pd.DataFrame:
+    """Read the table of measured entrants; without rows if there is no file.
+
+    Raises `UserError` for a damaged file.
+    """
+    columns = ["entrant", "made_of", "problem", "iterations", "ms"]
+    if not file.exists():
+        return pd.DataFrame(columns=columns)
+    try:
+        table = pd.read_csv(file)
+    except ValueError as error:  # so do those of pandas' parser
+        raise UserError(f"{file} is damaged: {error}; delete it to measure again") from None
+    if [*table.columns] != columns:
+        raise UserError(f"{file} has other columns than {', '.join(columns)}; delete it")
+    return table
+
+
+def _write_measured(file: Path, rows: pd.DataFrame) -> None:
+    """Put rows into the table of a file; those of the same entrant, code and problem are replaced."""
+    before = _measured_before(file)
+    table = pd.concat([before, rows], ignore_index=True) if len(before) else rows
+    table = table.drop_duplicates(["entrant", "made_of", "problem"], keep="last")
+    write_whole(file, table.to_csv(index=False).encode())
+
+
+def collect_entrants(folders: Iterable[Path], results: Path) -> None:
+    """Put what was measured of new entrants, in folders of records and below, into that of `results`."""
+    for folder in folders:
+        for file in sorted(folder.rglob("*-entrants.csv")):
+            if file.parent != results:
+                _write_measured(results / file.name, _measured_before(file))
 
 
 def with_entrant(

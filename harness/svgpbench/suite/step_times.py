@@ -32,6 +32,7 @@ EVALUATIONS = 4
 SAFE_RATES = RatePair(1e-3, 1e-3)
 """Rates of a timed run, small enough not to fail; no time depends on them."""
 ROUNDS = 3
+ROUNDS_OF_A_PAIR = 5
 
 
 def timed_cell(
@@ -79,22 +80,64 @@ def measured(
         KeyboardInterrupt: `run` was interrupted; times of a part are of no use.
     """
     rows = []
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
+    with tempfile.TemporaryDirectory() as folder:
         # in rounds: a slow phase of the machine does not fall on one entrant alone
         for round_number in range(ROUNDS):
             for entrant in entrants:
-                on = [problem for problem in problems if suite.takes_part(entrant, problem)]
-                cells = [timed_cell(suite, problem, entrant, round_number) for problem in on]
-                if not run(cells, folder):
-                    raise KeyboardInterrupt
-                for problem, cell in zip(on, cells, strict=True):
-                    identity = identify(cell)
-                    record = record_of(folder, identity.config, identity.cell_id)
-                    ms = None if record is None else milliseconds(record)
-                    if ms is not None:
-                        rows.append((problem.title, entrant.label, ms))
+                turns = [(x, entrant) for x in problems if suite.takes_part(entrant, x)]
+                times = _timed(suite, turns, round_number, Path(folder), run)
+                rows += [(*titles, ms) for titles, ms in times.items()]
     return step_times(rows)
+
+
+def ratios(
+    suite: Suite,
+    problems: Sequence[SuiteProblem],
+    entrant: Entrant,
+    reference: Entrant,
+    run: Callable[[list[CellConfig], Path], bool],
+    on_round: Callable[[int], None] = lambda number: None,
+) -> pd.DataFrame:
+    """Time an entrant beside another, and return by problem how many times as long its iteration takes.
+
+    The two take turns on each problem, in one process, and a ratio is of neighbours: what else the machine
+    does falls on both. Columns are `ratio`, the median of `ROUNDS_OF_A_PAIR` rounds, and their quartiles
+    `low` and `high`; a problem where either fails has no row. `run` and errors are those of `measured`.
+    """
+    found: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for round_number in range(ROUNDS_OF_A_PAIR):
+            on_round(round_number + 1)
+            # each is the first of the two in every other round
+            pair = (entrant, reference)[:: 1 if round_number % 2 else -1]
+            turns = [(problem, x) for problem in problems for x in pair]
+            times = _timed(suite, turns, round_number, Path(folder), run)
+            for title in (problem.title for problem in problems):
+                own, other = (times.get((title, x.label)) for x in (entrant, reference))
+                if own is not None and other is not None:
+                    found.setdefault(title, []).append(own / other)
+    rows = {title: np.quantile(x, [0.5, 0.25, 0.75]) for title, x in found.items()}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["ratio", "low", "high"])
+
+
+def _timed(
+    suite: Suite,
+    turns: Sequence[tuple[SuiteProblem, Entrant]],
+    round_number: int,
+    folder: Path,
+    run: Callable[[list[CellConfig], Path], bool],
+) -> dict[tuple[str, str], float]:
+    """Time entrants on problems in this order, in one process; a run that fails has no time."""
+    cells = [timed_cell(suite, *turn, round_number) for turn in turns]
+    if not run(cells, folder):
+        raise KeyboardInterrupt
+    times = {}
+    for (problem, entrant), cell in zip(turns, cells, strict=True):
+        identity = identify(cell)
+        record = record_of(folder, identity.config, identity.cell_id)
+        if record is not None and (ms := milliseconds(record)) is not None:
+            times[problem.title, entrant.label] = ms
+    return times
 
 
 def step_times(times: Iterable[tuple[str, str, float]]) -> pd.DataFrame:

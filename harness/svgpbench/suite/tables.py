@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from svgpbench.output.table import Column, Table, number
+import numpy as np
+
+from svgpbench.output.table import MISSING, Column, Table, number
 from svgpbench.output.table_formats import markdown
 from svgpbench.suite.board import Board
+from svgpbench.suite.cells import Budgets
 from svgpbench.suite.findings import counted, findings
 from svgpbench.suite.outcomes import Outcomes
 from svgpbench.suite.schema import USUAL, RatePair, Suite, of_groups
@@ -34,12 +37,9 @@ def board_table(board: Board) -> Table:
         for row in board.rows()
     ]
     shares = [number(name, _percent) for name in ("gain", "early", "fast", "90%", "99%")]
-    last = [
-        number("untuned", _percent),
-        number("failed", _percent),
-        Column("ms", ".2f", numeric=True, optional=True),
-    ]
-    columns = (Column("entrant", wrap=False), Column("rank", numeric=True), *shares, *last)
+    # names as short as can be: a board of twelve is 80 characters wide
+    last = [number("rates", _percent), number("fail", _percent), number("ms", ".2f")]
+    columns = (Column("entrant"), Column("rank", numeric=True), *shares, *last)
     return Table(columns, rows)
 
 
@@ -51,9 +51,9 @@ def legend(board: Board) -> list[str]:
         "percent",
         "rank: by test NLPD at the end, mean over problems [95 %]; gain: share of the possible gain in NLPD "
         "at the end; early: at a tenth of the budget",
-        "fast: tasks brought to 90 % of the possible gain within 1.5 times the fastest entrant's time; "
-        "90%, 99%: tasks that reach this share at all",
-        "untuned: gain that default rates give away on the median problem; failed: of the trials; "
+        "fast: tasks (a problem and a fold) with 90 % of the possible gain within 1.5 times the fastest "
+        "entrant's time; 90%, 99%: tasks that get there within the budget",
+        "rates: gain lost by default rates in place of tuned ones, median problem; fail: failed trials; "
         f"ms: an iteration's time over that of {fastest}",
     ]
     for name, shares in board.references().items():
@@ -64,6 +64,32 @@ def legend(board: Board) -> list[str]:
     if board.silent:
         lines.append(f"no vote, as no entrant gains on it: {', '.join(board.silent)}")
     return lines
+
+
+def entrant_table(board: Board, entrant: str, budgets: Budgets) -> Table:
+    """Return one row per problem for an entrant: iterations, chosen rates, NLPD and rank."""
+    ranks, losses = board.ranks(), board.losses()
+    runs = board.runs[board.runs["entrant"] == entrant].groupby("problem").first()
+    rows = []
+    for title in (x for x in board.problems if x in runs.index):
+        of_problem = runs.loc[title]
+        rates = RatePair(of_problem["e_rate"], of_problem["m_rate"])
+        rank, taking_part = ranks.loc[title, entrant], ranks.loc[title].count()
+        rows.append(
+            (
+                title,
+                budgets[title, entrant],
+                MISSING if np.isnan(rates.e) else rates.title,
+                losses.loc[title, entrant],
+                losses.loc[title].min(),
+                f"{rank:g} of {taking_part}",
+            )
+        )
+    columns = (
+        Column(entrant), number("iterations"), number("rates of q, θ"), number("NLPD", ".3f"),
+        number("smallest", ".3f"), number("rank"),
+    )  # fmt: skip
+    return Table(columns, rows)
 
 
 def pairs_table(board: Board) -> Table:

@@ -6,7 +6,7 @@ and the rules.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias
@@ -32,7 +32,7 @@ from svgpbench.stats.differences import (
     would_decide,
 )
 from svgpbench.stats.effects import Effect, Outcome
-from svgpbench.stats.measures import MEASURES, MeasureName
+from svgpbench.stats.measures import CONSTANT, MEASURES, MeasureName, ShareOfGain
 from svgpbench.stats.over_sets import compare, data_sets, over_sets
 from svgpbench.stats.pairs import OneDataSet, column_of
 from svgpbench.stats.ranks import average_ranks
@@ -44,17 +44,32 @@ class Ordering(AtTheEnd):
 
     With `at_least` each is only no worse (non-inferior): the whole interval lies above minus the region.
     With `settings` instead of `methods`, each setting has a pair of methods and counts as a case.
+    With `gain_share` the region is this share of what the method `gain_of` gains over a constant prediction.
     """
 
     predicate: Literal["ordering"]
     methods: Annotated[tuple[str, ...], Field(min_length=2)] = ()  # the best first
     settings: dict[str, tuple[str, str]] = Field(default_factory=dict)
     at_least: bool = False
+    gain_share: PositiveFloat | None = None
+    gain_of: str = ""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Ordering:
         if bool(self.methods) == bool(self.settings):
             raise ValueError("an ordering is of `methods` or of `settings`; give one of them")
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_gain(self) -> Ordering:
+        if self.gain_share is None:
+            return self
+        if self.smallest_effect is not None:
+            raise ValueError("gain_share and smallest_effect both set the region; give one of them")
+        if self.gain_of not in self.compared:
+            raise ValueError("gain_share takes gain_of, one of the methods that are compared")
+        if self.metric not in CONSTANT:
+            raise ValueError(f"gain_share is for the metrics {', '.join(CONSTANT)}")
         return self
 
     @property
@@ -65,7 +80,10 @@ class Ordering(AtTheEnd):
         return design.lacks_interval(self.metric, sets_are_units=True)
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        cases = data_sets(frame, self.metric, self.smallest_effect)
+        smallest: float | ShareOfGain | None = self.smallest_effect
+        if self.gain_share is not None:
+            smallest = ShareOfGain(self.gain_share, self.gain_of)
+        cases = data_sets(frame, self.metric, smallest)
         if self.settings:
             return judge_cases(
                 replace(effect, of=f"{setting}, {effect.of}" if len(cases) > 1 else setting)
@@ -77,6 +95,10 @@ class Ordering(AtTheEnd):
         ranks = average_ranks(frame, end, MEASURES[self.metric].better, self.methods)
         effects = tuple(effect for pair in pairs for effect in pair)
         return Judgement(combined(judge_cases(pair).grade for pair in pairs), effects, ranks)
+
+    def shown_by(self, effects: Iterable[Effect], lasting: Iterable[Effect] = ()) -> str:
+        # the region of a gain differs by data set, so that no unit is shared
+        return "" if self.gain_share is not None else super().shown_by(effects, lasting)
 
     def _pair(
         self, cases: Sequence[OneDataSet], first: str, second: str, rules: Rules
