@@ -74,14 +74,6 @@ def natural(held: str) -> Build:
     return lambda kernel, lik, X: Natural(kernel, lik, held)
 
 
-def sites(kernel: Kernel, lik: Likelihood, X: Floats) -> Family:
-    return Sites(kernel, lik, X)
-
-
-def on_data(kernel: Kernel, lik: Likelihood, X: Floats) -> Family:
-    return SitesOnData(kernel, lik, X)
-
-
 def cholesky(whiten: bool) -> Build:
     return lambda kernel, lik, X: AdamOnCholesky(kernel, lik, whiten=whiten)
 
@@ -130,7 +122,7 @@ ADAM_ADAM = {"coupled": "q-svgp adam", "gamma_step": "adam"}
 CASES: dict[str, Case] = {
     # L-BFGS
     "t-svgp tied-projected by l-bfgs": Case("t-svgp", TIED, natural("projected"), CLIMB),
-    "t-svgp untied by l-bfgs": Case("t-svgp", UNTIED, sites, CLIMB, kernel="matern32"),
+    "t-svgp untied by l-bfgs": Case("t-svgp", UNTIED, Sites, CLIMB, kernel="matern32"),
     "q-svgp by l-bfgs": Case("q-svgp", {}, natural("whitened"), CLIMB, "bernoulli-probit"),
     "softmax by l-bfgs": Case("t-svgp", TIED, natural("projected"), CLIMB, "softmax"),
     "gpr by l-bfgs": Case("gpr", {}, collapsed(exact=True), CLIMB | {"m_steps": 3}),
@@ -160,7 +152,7 @@ CASES: dict[str, Case] = {
     # several latents
     "softmax full batch": Case("t-svgp", TIED, natural("projected"), FULL, "softmax"),
     "softmax by minibatch": Case("t-svgp", TIED, natural("projected"), MINIBATCH, "softmax"),
-    "softmax, sites": Case("t-svgp", UNTIED, sites, MINIBATCH, "softmax"),
+    "softmax, sites": Case("t-svgp", UNTIED, Sites, MINIBATCH, "softmax"),
     "softmax by q-svgp": Case("q-svgp", {}, natural("whitened"), MINIBATCH, "softmax", kernel="se"),
     "robust-max full batch": Case("t-svgp", TIED, natural("projected"), FULL, "robust-max"),
     "robust-max by minibatch": Case("q-svgp", {}, natural("whitened"), MINIBATCH, "robust-max"),
@@ -249,11 +241,11 @@ CASES: dict[str, Case] = {
         kernel="se",
     ),
     # full families
-    "t-vgp": Case("t-vgp", {}, on_data, FULL),
+    "t-vgp": Case("t-vgp", {}, SitesOnData, FULL),
     "t-vgp, counts": Case(
-        "t-vgp", {}, on_data, FULL | {"e_rate": 0.3}, "poisson", kernel="matern32"
+        "t-vgp", {}, SitesOnData, FULL | {"e_rate": 0.3}, "poisson", kernel="matern32"
     ),
-    "t-vgp by minibatch": Case("t-vgp", {}, on_data, MINIBATCH | {"e_rate": 0.2}),
+    "t-vgp by minibatch": Case("t-vgp", {}, SitesOnData, MINIBATCH | {"e_rate": 0.2}),
     "q-vgp": Case("q-vgp", {}, natural("whitened"), FULL, kernel="matern32"),
     # coupled families
     "q-svgp unwhitened": Case("q-svgp", {"whiten": False}, natural("own"), MINIBATCH),
@@ -267,8 +259,8 @@ CASES: dict[str, Case] = {
     "t-svgp tied": Case("t-svgp", {"tying": "tied"}, natural("tied"), MINIBATCH),
     "t-svgp standard": Case("t-svgp", {"tying": "standard"}, natural("own"), MINIBATCH),
     "t-svgp whitened": Case("t-svgp", {"tying": "whitened"}, natural("whitened"), MINIBATCH),
-    "t-svgp untied": Case("t-svgp", UNTIED, sites, MINIBATCH),
-    "t-svgp untied full batch": Case("t-svgp", UNTIED, sites, FULL, "poisson"),
+    "t-svgp untied": Case("t-svgp", UNTIED, Sites, MINIBATCH),
+    "t-svgp untied full batch": Case("t-svgp", UNTIED, Sites, FULL, "poisson"),
     # negative β, parts of θ, sparse traces, other kernels
     "student-t, damped": Case(
         "t-svgp", TIED, natural("projected"), MINIBATCH | {"e_rate": 1.0}, "student-t"
@@ -304,7 +296,7 @@ CASES: dict[str, Case] = {
         ard=False,
     ),
     "kernel by l-bfgs": Case(
-        "t-svgp", UNTIED, sites, CLIMB | {"learn": ("kernel",)}, kernel="se", ard=False
+        "t-svgp", UNTIED, Sites, CLIMB | {"learn": ("kernel",)}, kernel="se", ard=False
     ),
     "nothing learned": Case("q-svgp", {}, natural("whitened"), MINIBATCH | {"m_steps": 0}),
 }

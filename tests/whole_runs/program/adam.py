@@ -13,7 +13,7 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
 
 class Adam:
-    """Moments of named arrays."""
+    """Moments of named arrays; a step leaves other arrays as they are."""
 
     def __init__(self, arrays: Mapping[str, Any]) -> None:
         self.mean = {name: np.zeros(np.shape(x)) for name, x in arrays.items()}
@@ -21,16 +21,16 @@ class Adam:
         self.age = {name: np.zeros(np.shape(x)) for name, x in arrays.items()}
 
     def step(self, arrays: Mapping[str, Any], gradient: Mapping[str, Any], rate: float) -> Table:
-        """The arrays after one step."""
-        moved = {}
-        for name, x in arrays.items():
+        """Return the arrays after one step."""
+        moved = dict(arrays)
+        for name in self.age:
             g = gradient[name]
             self.age[name] = self.age[name] + 1
             self.mean[name] = BETA1 * self.mean[name] + (1 - BETA1) * g
             self.square[name] = BETA2 * self.square[name] + (1 - BETA2) * g**2
             mean = self.mean[name] / (1 - BETA1 ** self.age[name])
             square = self.square[name] / (1 - BETA2 ** self.age[name])
-            moved[name] = x + rate * mean / (np.sqrt(square) + EPSILON)
+            moved[name] = arrays[name] + rate * mean / (np.sqrt(square) + EPSILON)
         return moved
 
     def grow(self, arrays: Mapping[str, Any]) -> None:

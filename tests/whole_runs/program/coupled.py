@@ -1,8 +1,8 @@
 """Coupled families: one q(u) = N(m, S) on Z for mean and covariance.
 
 q-SVGP (Hensman et al. 2013; Salimbeni et al. 2018a), t-SVGP (Adam et al. 2021) and diagonal precision
-(Kobe 2021, Ch. 3). Each may be told of a mean that is modelled beside it: `shift` is added to its own, and
-`pull` [P, M] is the gradient in m of what that adds to the KL.
+(Kobe 2021, Ch. 3). A mean that is modelled beside it enters by `shift`, which is added to the family's own,
+and by `pull` [P, M], the gradient in m of what that mean adds to the KL.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from program.adam import Adam
 from program.draws import Batch
 from program.gaussians import (
     Family,
-    is_positive_definite,
+    OfSites,
+    damped,
+    diagonal,
     kl_of_covariances,
     kl_of_means,
-    natural_step,
+    times,
     transposed,
 )
 from program.kernels import Kernel
 from program.likelihoods import Likelihood
-from program.parameters import Floats, Table
+from program.parameters import Table
 
 
 def basis_of(theta: Table) -> Any:
-    """Z, or centres and widths."""
+    """Return Z, or centres and widths."""
     return (theta["Z"], theta["Z_widths"]) if "Z_widths" in theta else theta["Z"]
 
 
@@ -42,11 +44,13 @@ class Coupled(Family):
         return self.kernel.square(theta, basis_of(theta))
 
     def A(self, theta: Table, X: Any) -> Any:  # noqa: N802
-        """K⁻¹K_ub."""
+        """Return K⁻¹K_ub."""
         return anp.linalg.inv(self.K(theta)) @ self.kernel.cross(theta, basis_of(theta), X)
 
-    def own_mean(self, theta: Table, m: Any, X: Any) -> Any:
-        return m @ self.A(theta, X)
+    def moments(self, theta: Table, first: Any, second: Any) -> tuple[Any, Any]:
+        """Return (m, S) where S⁻¹m is `first` [P, M] and S⁻¹ − K⁻¹ is `second` [P, M, M]."""
+        S = anp.linalg.inv(anp.linalg.inv(self.K(theta)) + second)
+        return times(S, first), S
 
     def marginals(self, theta: Table, q: Any, X: Any) -> tuple[Any, Any]:
         m, S = q
@@ -60,10 +64,6 @@ class Coupled(Family):
         K_inv = anp.linalg.inv(K)
         more = anp.sum(m * self.pull)
         return kl_of_means(m, K_inv) + kl_of_covariances(S, K, K_inv) + more
-
-    def moments(self, theta: Table, state: Table) -> tuple[Floats, Floats]:
-        """m and S of a state."""
-        return self.q(theta, self.coordinates(theta, state))  # type: ignore[no-any-return]
 
 
 class Natural(Coupled):
@@ -79,120 +79,79 @@ class Natural(Coupled):
 
     def start(self, theta: Table, n: int) -> Table:
         K, P = self.K(theta), self.likelihood.latents
-        return {"m": np.zeros((P, len(K))), "S": np.stack([K] * P), "halvings": 0}
-
-    def q(self, theta: Table, x: Any) -> Any:
-        return x
-
-    def coordinates(self, theta: Table, state: Table) -> Any:
-        return state["m"], state["S"]
+        return {"x": (np.zeros((P, len(K))), np.stack([K] * P)), "halvings": 0}
 
     def e_step(self, theta: Table, state: Table, batch: Batch, rate: float, scale: float) -> Table:
-        d_m, d_S = self.gradient(theta, (state["m"], state["S"]), batch, scale)
+        """(S⁻¹m, −½S⁻¹) ← + ρ∂/∂(m, S + mmᵀ) = ρ(∂_m − 2∂_S m, ∂_S) (Salimbeni et al. 2018a, Eq. 10)."""
+        m, S = state["x"]
+        d_m, d_S = self.gradient(theta, (m, S), batch, scale)
         d_S = 0.5 * (d_S + transposed(d_S))
-        damps = self.likelihood.damps
-        m, S, halvings = natural_step(state["m"], state["S"], d_m, d_S, rate, damps=damps)
-        return {**state, "m": m, "S": S, "halvings": state["halvings"] + halvings}
-
-    def hold(self, theta: Table, state: Table) -> Any:
-        m, S, K = state["m"], state["S"], self.K(theta)
         precision = np.linalg.inv(S)
-        natural, extra = (precision @ m[..., None])[..., 0], precision - np.linalg.inv(K)
+        rate, halvings = damped(precision, -2.0 * d_S, rate)
+        theta1 = times(precision, m) + rate * (d_m - 2.0 * times(d_S, m))
+        S = np.linalg.inv(precision - 2.0 * rate * d_S)
+        S = 0.5 * (S + transposed(S))
+        return {"x": (times(S, theta1), S), "halvings": state["halvings"] + halvings}
+
+    def hold(self, theta: Table, x: Any) -> Any:
         if self.held == "own":
-            return m, S
+            return x
+        (m, S), K = x, self.K(theta)
         if self.held == "whitened":
             L_inv = np.linalg.inv(np.linalg.cholesky(K))
             return m @ L_inv.T, L_inv @ S @ L_inv.T
+        precision = np.linalg.inv(S)
+        natural, extra = times(precision, m), precision - np.linalg.inv(K)
         if self.held == "tied":
             return natural @ K, K @ extra @ K
         assert self.held == "projected"
         return natural, extra
 
-    def tie(self, theta: Table, held: Any, X: Any) -> Any:
-        first, second = held
+    def tie(self, theta: Table, held: Any) -> Any:
         if self.held == "own":
             return held
-        K = self.K(theta)
-        K_inv = anp.linalg.inv(K)
+        (first, second), K = held, self.K(theta)
         if self.held == "whitened":
             L = anp.linalg.cholesky(K)
             return first @ L.T, L @ second @ L.T
         if self.held == "tied":
+            K_inv = anp.linalg.inv(K)
             first, second = first @ K_inv, K_inv @ second @ K_inv
-        S = anp.linalg.inv(K_inv + second)
-        return (S @ first[..., None])[..., 0], S
-
-    def retied(self, theta: Table, held: Any, X: Any, state: Table) -> Table:
-        m, S = self.tie(theta, held, X)
-        return {**state, "m": m, "S": S}
+        return self.moments(theta, first, second)
 
     def grown(self, theta: Table, state: Table) -> Table:
         """The same q(f) on a basis [Z, Z⁺]: S⁻¹m and S⁻¹ − K⁻¹ are padded with zeros."""
-        old = len(state["m"][0])
-        K = self.K(theta)
-        S_inv, K_inv = np.linalg.inv(state["S"]), np.linalg.inv(K[:old, :old])
-        P, M = len(S_inv), len(K)
-        first, second = np.zeros((P, M)), np.zeros((P, M, M))
-        first[:, :old] = (S_inv @ state["m"][..., None])[..., 0]
-        second[:, :old, :old] = S_inv - K_inv
-        S = np.linalg.inv(np.linalg.inv(K) + second)
-        return {**state, "m": (S @ first[..., None])[..., 0], "S": S}
+        m, S = state["x"]
+        (P, old), K = m.shape, self.K(theta)
+        first, second = np.zeros((P, len(K))), np.zeros((P, *K.shape))
+        S_inv, K_inv = np.linalg.inv(S), np.linalg.inv(K[:old, :old])
+        first[:, :old], second[:, :old, :old] = times(S_inv, m), S_inv - K_inv
+        return {**state, "x": self.moments(theta, first, second)}
 
 
-class Sites(Coupled):
-    """t-SVGP with a site (λ₁ᵢ, βᵢ) for every datum, which the M-step holds (Adam et al. 2021, Eq. 15).
-
-    The coordinates are the sites; a minibatch's E-step lets all of them decay. The sums over sites are
-    built anew wherever q is asked for. Of Gaussian noise they are held per unit of 1/σ².
-    """
+class Sites(OfSites, Coupled):
+    """t-SVGP with a site for every datum (Adam et al. 2021, Eq. 15): sums over sites are built anew for q."""
 
     needs_all_data = True
 
-    def __init__(self, kernel: Kernel, likelihood: Likelihood, X: Floats) -> None:
-        super().__init__(kernel, likelihood)
-        self.X = X
-
     def start(self, theta: Table, n: int) -> Table:
-        P = self.likelihood.latents
-        return {"lambda1": np.zeros((P, n)), "beta": np.zeros((P, n)), "halvings": 0}
+        return {**super().start(theta, n), "halvings": 0}
+
+    def weighted(self, theta: Table, beta: Any) -> Any:
+        """Return A diag(β) Aᵀ [P, M, M]."""
+        A = self.A(theta, self.X)
+        return (A * beta[:, None, :]) @ A.T
 
     def q(self, theta: Table, x: Any) -> Any:
-        lambda1, beta = x
-        A = self.A(theta, self.X)
-        second = (A * beta[:, None, :]) @ A.T
-        S = anp.linalg.inv(anp.linalg.inv(self.K(theta)) + second)
-        return (S @ (lambda1 @ A.T)[..., None])[..., 0], S
-
-    def coordinates(self, theta: Table, state: Table) -> Any:
-        return state["lambda1"], state["beta"]
+        return self.moments(theta, x[0] @ self.A(theta, self.X).T, self.weighted(theta, x[1]))
 
     def e_step(self, theta: Table, state: Table, batch: Batch, rate: float, scale: float) -> Table:
-        mu, alpha, beta = self.slopes(theta, self.coordinates(theta, state), batch)
-        halvings = state["halvings"]
-        while True:
-            sites = {key: (1 - rate) * state[key] for key in ("lambda1", "beta")}
-            sites["lambda1"][:, batch.index] += rate * scale * (beta * mu + alpha)
-            sites["beta"][:, batch.index] += rate * scale * beta
-            A = self.A(theta, self.X)
-            precision = np.linalg.inv(self.K(theta)) + (A * sites["beta"][:, None, :]) @ A.T
-            if not self.likelihood.damps or is_positive_definite(precision):
-                return {**sites, "halvings": halvings}
-            rate, halvings = rate / 2, halvings + 1
-
-    def _unit(self, theta: Table) -> Any:
-        return 1.0 / theta["noise_variance"] if "noise_variance" in theta else 1.0
-
-    def hold(self, theta: Table, state: Table) -> Any:
-        unit = self._unit(theta)
-        return state["lambda1"] / unit, state["beta"] / unit
-
-    def tie(self, theta: Table, held: Any, X: Any) -> Any:
-        unit = self._unit(theta)
-        return held[0] * unit, held[1] * unit
-
-    def retied(self, theta: Table, held: Any, X: Any, state: Table) -> Table:
-        lambda1, beta = self.tie(theta, held, X)
-        return {**state, "lambda1": lambda1, "beta": beta}
+        x = state["x"]
+        change = self.weighted(theta, self.moves(theta, x, batch, scale)[1])
+        precision = np.linalg.inv(self.K(theta)) + self.weighted(theta, x[1])
+        rate, halvings = damped(precision, change, rate)
+        halved = {**state, "halvings": state["halvings"] + halvings}
+        return super().e_step(theta, halved, batch, rate, scale)
 
 
 class AdamOnCholesky(Coupled):
@@ -205,8 +164,8 @@ class AdamOnCholesky(Coupled):
     def start(self, theta: Table, n: int) -> Table:
         K, P = self.K(theta), self.likelihood.latents
         chol = np.eye(len(K)) if self.whiten else np.linalg.cholesky(K)
-        at = {"mean": np.zeros((P, len(K))), "chol": np.stack([chol] * P)}
-        return {"at": at, "adam": Adam(at), "halvings": 0}
+        x = {"mean": np.zeros((P, len(K))), "chol": np.stack([chol] * P)}
+        return {"x": x, "adam": Adam(x), "halvings": 0}
 
     def q(self, theta: Table, x: Any) -> Any:
         mean, chol = x["mean"], anp.tril(x["chol"])
@@ -215,25 +174,9 @@ class AdamOnCholesky(Coupled):
             mean, chol = mean @ L.T, L @ chol
         return mean, chol @ transposed(chol)
 
-    def coordinates(self, theta: Table, state: Table) -> Any:
-        return state["at"]
-
-    def e_step(self, theta: Table, state: Table, batch: Batch, rate: float, scale: float) -> Table:
-        gradient = self.gradient(theta, state["at"], batch, scale)
-        return {**state, "at": state["adam"].step(state["at"], gradient, rate)}
-
-    def hold(self, theta: Table, state: Table) -> Any:
-        return state["at"]
-
-    def tie(self, theta: Table, held: Any, X: Any) -> Any:
-        return held
-
-    def retied(self, theta: Table, held: Any, X: Any, state: Table) -> Table:
-        return state
-
     def grown(self, theta: Table, state: Table) -> Table:
         """The same q(f): v's mean is padded with 0 and its factor with I; u⁺ has its prior given u."""
-        mean, chol = state["at"]["mean"], state["at"]["chol"]
+        mean, chol = state["x"]["mean"], state["x"]["chol"]
         (P, old), K = mean.shape, self.K(theta)
         M = len(K)
         larger = {"mean": np.zeros((P, M)), "chol": np.zeros((P, M, M))}
@@ -245,14 +188,15 @@ class AdamOnCholesky(Coupled):
             larger["mean"][:, old:] = mean @ to_new.T
             larger["chol"][:, old:, :old], larger["chol"][:, old:, old:] = to_new @ chol, left
         state["adam"].grow(larger)
-        return {**state, "at": larger}
+        return {**state, "x": larger}
 
 
 class Diagonal(Coupled):
     """m = Kμ, S = (K⁻¹ + diag g)⁻¹ (Kobe 2021, Eq. 3.5); E-steps exact, projected-a, projected-b, adam.
 
     `exact` solves against the family's own Fisher information, block diagonal in (m, g):
-    F_mm = S⁻¹, F_gg = ½S∘S. `projected` keeps the diagonal of all Gaussians' natural gradient.
+    F_mm = S⁻¹, F_gg = ½S∘S. `projected` keeps the diagonal of all Gaussians' natural gradient. `adam`
+    moves μ and log(eᵍ − 1). The M-step holds the coordinates, or (S⁻¹m, g) if `held` is `projected`.
     """
 
     def __init__(
@@ -263,74 +207,48 @@ class Diagonal(Coupled):
 
     def start(self, theta: Table, n: int) -> Table:
         shape = (self.likelihood.latents, len(theta["Z"]))
-        at = {"mu": np.zeros(shape), "g": np.full(shape, 1.0 if self.unit else 0.0)}
-        if self.step != "adam":
-            return {**at, "halvings": 0}
-        raw = {"mu": at["mu"], "raw_g": np.log(np.expm1(at["g"]))}
-        return {**at, "raw": raw, "adam": Adam(raw), "halvings": 0}
+        x = {"mu": np.zeros(shape), "g": np.full(shape, 1.0 if self.unit else 0.0)}
+        if self.step == "adam":
+            x = {"mu": x["mu"], "raw_g": np.log(np.expm1(x["g"]))}
+        return {"x": x, "adam": Adam(x), "halvings": 0}
 
     def q(self, theta: Table, x: Any) -> Any:
-        mu, g = (x["mu"], x["g"]) if "g" in x else (x["mu"], anp.logaddexp(0.0, x["raw_g"]))
-        K = self.K(theta)
-        S = anp.linalg.inv(anp.linalg.inv(K) + g[:, :, None] * np.eye(len(K)))
-        return mu @ K, S
-
-    def coordinates(self, theta: Table, state: Table) -> Any:
-        return {"mu": state["mu"], "g": state["g"]}
+        g = x["g"] if "g" in x else anp.logaddexp(0.0, x["raw_g"])
+        _, S = self.moments(theta, x["mu"], diagonal(g))
+        return x["mu"] @ self.K(theta), S
 
     def e_step(self, theta: Table, state: Table, batch: Batch, rate: float, scale: float) -> Table:
         if self.step == "adam":
-            raw = state["raw"]
-            gradient = self.gradient(theta, raw, batch, scale)
-            raw = state["adam"].step(raw, gradient, rate)
-            g = np.logaddexp(0.0, raw["raw_g"])
-            return {**state, "mu": raw["mu"], "g": g, "raw": raw}
-        x = self.coordinates(theta, state)
+            return super().e_step(theta, state, batch, rate, scale)
+        x = state["x"]
         m, S = self.q(theta, x)
-        own_mean, alpha, beta = self.slopes(theta, x, batch)
-        A, K = self.A(theta, batch.X), self.K(theta)
-        K_inv = np.linalg.inv(K)
-        data = scale * (A * beta[:, None, :]) @ A.T
+        mu, alpha, beta = self.slopes(theta, x, batch)
+        A, K_inv = self.A(theta, batch.X), np.linalg.inv(self.K(theta))
+        d_m = scale * alpha @ A.T
         if self.step == "exact":
             SA = S @ A
             target = np.linalg.solve(S * S, ((SA * SA) @ (scale * beta)[..., None]))[..., 0]
+            wanted = d_m + target * m
         else:
-            target = np.diagonal(data, axis1=-2, axis2=-1)
-        d_m = scale * alpha @ A.T - m @ K_inv
-        S_inv = np.linalg.inv(S)
-        theta1 = (S_inv @ m[..., None])[..., 0]
-        halvings = state["halvings"]
-        while True:
-            g = (1 - rate) * state["g"] + rate * target
-            new = K_inv + g[:, :, None] * np.eye(len(K))
-            if is_positive_definite(new):
-                break
-            rate, halvings = rate / 2, halvings + 1
-        S = np.linalg.inv(new)
-        if self.step == "projected-a":
-            wanted = scale * (beta * own_mean + alpha) @ A.T
-            m = (S @ ((1 - rate) * theta1 + rate * wanted)[..., None])[..., 0]
-        elif self.step == "projected-b":
-            m = m + rate * (S @ d_m[..., None])[..., 0]
-        else:
-            wanted = scale * alpha @ A.T + target * m
-            m = (S @ ((1 - rate) * theta1 + rate * wanted)[..., None])[..., 0]
-        return {**state, "mu": m @ K_inv, "g": g, "halvings": halvings}
+            target = scale * beta @ (A * A).T
+            wanted = d_m + scale * (beta * mu) @ A.T
+        theta1 = times(np.linalg.inv(S), m)
+        change = target - x["g"]
+        rate, halvings = damped(K_inv + diagonal(x["g"]), diagonal(change), rate)
+        g = x["g"] + rate * change
+        new, S = self.moments(theta, (1 - rate) * theta1 + rate * wanted, diagonal(g))
+        if self.step == "projected-b":
+            new = m + rate * times(S, d_m - m @ K_inv)
+        return {**state, "x": {"mu": new @ K_inv, "g": g}, "halvings": state["halvings"] + halvings}
 
-    def hold(self, theta: Table, state: Table) -> Any:
+    def hold(self, theta: Table, x: Any) -> Any:
         if self.held == "weights":
-            return {"mu": state["mu"], "g": state["g"]}
-        m, S = self.moments(theta, state)
-        return {"theta1": np.linalg.solve(S, m[..., None])[..., 0], "g": state["g"]}
+            return x
+        m, S = self.q(theta, x)
+        return {"theta1": times(np.linalg.inv(S), m), "g": x["g"]}
 
-    def tie(self, theta: Table, held: Any, X: Any) -> Any:
+    def tie(self, theta: Table, held: Any) -> Any:
         if self.held == "weights":
             return held
-        K = self.K(theta)
-        K_inv, g = anp.linalg.inv(K), held["g"]
-        S = anp.linalg.inv(K_inv + g[:, :, None] * np.eye(len(K)))
-        return {"mu": (S @ held["theta1"][..., None])[..., 0] @ K_inv, "g": g}
-
-    def retied(self, theta: Table, held: Any, X: Any, state: Table) -> Table:
-        tied = self.tie(theta, held, X)
-        return {**state, "mu": tied["mu"], "g": tied["g"]}
+        m, _ = self.moments(theta, held["theta1"], diagonal(held["g"]))
+        return {"mu": m @ anp.linalg.inv(self.K(theta)), "g": held["g"]}

@@ -6,7 +6,6 @@ many iterations of L-BFGS, which starts anew; up a collapsed bound one run of L-
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -37,11 +36,10 @@ class Plan:
 
 
 class Point(NamedTuple):
-    """A trace point and what the run holds there."""
+    """A trace point and θ there."""
 
     numbers: Table
     theta: Table
-    state: Table
 
 
 class Loop:
@@ -58,6 +56,11 @@ class Loop:
     @property
     def theta(self) -> Table:
         return constrained(self.raw)
+
+    @property
+    def basis_size(self) -> int:
+        """The number of points of the mean's own basis, among which a batch samples."""
+        return len(self.raw.get("gamma", ()))
 
     @property
     def scale(self) -> float:
@@ -79,9 +82,8 @@ class Loop:
 
     def e_phase_and_point(self) -> None:
         self.iteration += 1
-        plan, basis = self.plan, self.family.basis_size(self.theta)
-        rate = plan.e_rate(self.iteration)
-        for batch in self.draws.phase(plan.e_steps, basis):
+        plan, rate = self.plan, self.plan.e_rate(self.iteration)
+        for batch in self.draws.phase(plan.e_steps, self.basis_size):
             self.state = self.family.e_step(self.theta, self.state, batch, rate, self.scale)
         i, last = self.iteration, plan.iterations
         if i in (1, last) or i % plan.trace_every == 0:
@@ -90,16 +92,15 @@ class Loop:
     def adam_phase(self) -> None:
         """M-steps on minibatches, or on all rows where those are the batch or the family needs them."""
         plan, family, old = self.plan, self.family, self.state
-        held = family.hold(self.theta, old)
-        scale, basis = self.scale, family.basis_size(self.theta)
+        held, scale = family.hold(self.theta, old["x"]), self.scale
         if family.needs_all_data:
             every = np.arange(len(self.data.y))
-            batches, scale = [self.draws.batch(every, basis)] * plan.m_steps, 1.0
+            batches, scale = [self.draws.batch(every, self.basis_size)] * plan.m_steps, 1.0
         else:
-            batches = self.draws.phase(plan.m_steps, basis)
+            batches = self.draws.phase(plan.m_steps, self.basis_size)
         for batch in batches:
             self.ascend(held, batch, plan.m_rate, scale)
-        self.state = family.retied(self.theta, held, batch.X, old)
+        self.state = {**old, "x": family.tie(self.theta, held)}
 
     def ascend(self, held: Any, batch: Batch, rate: float, scale: float) -> None:
         """One step of Adam up the bound with `held` fixed (Adam et al. 2021, Eqs. 14–15)."""
@@ -110,17 +111,16 @@ class Loop:
     def objective(self, parts: Table, held: Any, batch: Batch, scale: float) -> Any:
         """The bound at raw learned parts, q following what is held."""
         theta = constrained({**self.raw, **parts})
-        x = self.family.tie(theta, held, batch.X)
-        return self.family.bound_at(theta, x, batch, scale)
+        return self.family.bound_at(theta, self.family.tie(theta, held), batch, scale)
 
     def climb(self) -> None:
         plan, family, old = self.plan, self.family, self.state
-        held = family.hold(self.theta, old)
-        batch = self.draws.phase(1, family.basis_size(self.theta))[0]
+        held = family.hold(self.theta, old["x"])
+        batch = self.draws.phase(1, self.basis_size)[0]
         start = chosen(self.raw, plan.learn)
         found = climbed(lambda x: self.objective(x, held, batch, 1.0), start, plan.m_steps)
         self.raw = {**self.raw, **found}
-        self.state = family.retied(self.theta, held, batch.X, old)
+        self.state = {**old, "x": family.tie(self.theta, held)}
 
     def climb_through(self) -> None:
         """A point every `m_steps` iterations; after an early stop, points at the last θ."""
@@ -135,22 +135,19 @@ class Loop:
 
         start = chosen(self.raw, plan.learn)
         whole = (plan.iterations - 1) * plan.m_steps
-        held = batch.y
-        last = climbed(lambda x: self.objective(x, held, batch, 1.0), start, whole, visit)
+        last = climbed(lambda x: self.objective(x, batch.y, batch, 1.0), start, whole, visit)
         while self.iteration < plan.iterations:
             self.raw = {**self.raw, **last}
             self.e_phase_and_point()
 
     def bound(self) -> float:
         """The bound on all data, with the noise of evaluation and every basis point."""
-        theta = self.theta
-        x = self.family.coordinates(theta, self.state)
-        return float(self.family.bound_at(theta, x, self.draws.all_rows(), 1.0))
+        x, rows = self.state["x"], self.draws.all_rows()
+        return float(self.family.bound_at(self.theta, x, rows, 1.0))
 
     def point(self) -> Point:
         """Bound, scores and hyperparameters of the current θ and q."""
-        theta, family = self.theta, self.family
-        x = family.coordinates(theta, self.state)
+        theta, family, x = self.theta, self.family, self.state["x"]
         numbers = {"iteration": self.iteration, "elbo": self.bound()}
         numbers |= test_scores(family, theta, x, self.data, self.draws.test_rows())
         numbers |= in_few_numbers(theta)
@@ -158,4 +155,4 @@ class Loop:
             numbers["halvings"] = self.state["halvings"]
         if not family.likelihood.concave:
             numbers["negative_beta"] = negative_betas(family, theta, x, self.draws.all_rows())
-        return Point(numbers, copy.deepcopy(theta), copy.deepcopy(self.state))
+        return Point(numbers, theta)

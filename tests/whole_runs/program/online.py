@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from program.adam import Adam
 from program.draws import Data, Draws
 from program.gaussians import Family
 from program.loop import Loop, Plan, Point
-from program.parameters import Floats, Table, chosen, constrained, unconstrained
+from program.parameters import Floats, Table, chosen
 from program.schedules import constant, falling
-from program.scores import in_few_numbers, test_scores
 
 CLOSEST = 1e-3  # in lengthscales: a point nearer to another than this is a repeated one
 
@@ -68,8 +66,6 @@ class Online(Loop):
             begun |= self.larger_basis(begun, name, data.X[first], lengthscales)
         settings = Plan(plan.iterations, 1, constant(1.0), 1, 1.0, learn)
         super().__init__(family, data, {**theta, **begun}, draws, settings)
-        self.raw = unconstrained({**theta, **begun})
-        self.adam = Adam(chosen(self.raw, learn))
 
     def larger_basis(self, theta: Table, name: str, X: Floats, lengthscales: Floats) -> Table:
         """The arrays of a basis with the points that it lacks; none where they are too few."""
@@ -103,27 +99,24 @@ class Online(Loop):
             rate, numbers = schedule(self.iteration), self.draws.numbers()
             if self.iteration > 1:
                 self.grow(self.data.X[numbers])
-            batch = self.draws.batch(numbers, family.basis_size(self.theta))
+            batch = self.draws.batch(numbers, self.basis_size)
             self.state = family.e_step(self.theta, self.state, batch, rate, self.scale)
             if self.plan.learn:
-                held, old = family.hold(self.theta, self.state), self.state
+                held = family.hold(self.theta, self.state["x"])
                 self.ascend(held, batch, rate, self.scale)
-                self.state = family.retied(self.theta, held, batch.X, old)
+                self.state = {**self.state, "x": family.tie(self.theta, held)}
             i = self.iteration
             if i in (1, plan.iterations) or i % plan.trace_every == 0:
                 self.points.append(self.point())
 
     def point(self) -> Point:
-        theta, family, d = constrained(self.raw), self.family, self.data
-        x, test = family.coordinates(theta, self.state), self.draws.test_rows()
-        numbers = {"iteration": self.iteration, "elbo": self.bound(), "gamma0": self.gamma0}
-        numbers |= {"inducing": len(theta["Z"])}
+        numbers, theta = super().point()
+        numbers.pop("halvings", None)
+        numbers |= {"gamma0": self.gamma0, "inducing": len(theta["Z"])}
         numbers |= {"gamma": len(theta["gamma"])} if "gamma" in theta else {}
-        numbers |= test_scores(family, theta, x, d, test)
-        scale = len(d.y) / len(d.y_test)
-        numbers["heldout_elbo"] = float(family.bound_at(theta, x, test, scale))
-        numbers |= in_few_numbers(theta)
-        return Point(numbers, theta, dict(self.state))
+        test, scale = self.draws.test_rows(), len(self.data.y) / len(self.data.y_test)
+        bound = self.family.bound_at(theta, self.state["x"], test, scale)
+        return Point({**numbers, "heldout_elbo": float(bound)}, theta)
 
 
 def best_of_trials(runs: dict[float, Online], plan: Growing) -> Online:

@@ -13,6 +13,7 @@ import numpy as np
 from program.adam import Adam
 from program.coupled import Coupled
 from program.draws import Batch
+from program.gaussians import diagonal, times
 from program.kernels import Kernel
 from program.likelihoods import Likelihood
 from program.parameters import Table
@@ -29,21 +30,18 @@ class Relaxed(Coupled):
 
     def start(self, theta: Table, n: int) -> Table:
         shape = (self.likelihood.latents, len(theta["Z"]))
-        at = {"a": np.zeros(shape), "raw_s": np.full(shape, np.log(np.expm1(self.first_s)))}
-        return {"at": at, "adam": Adam(at), "T": self.inverse(theta, at)}
+        moved = {"a": np.zeros(shape), "raw_s": np.full(shape, np.log(np.expm1(self.first_s)))}
+        return {"x": self.hold(theta, moved), "adam": Adam(moved)}
 
-    def with_s(self, theta: Table, at: Table) -> tuple[Any, Any]:
-        """S, and K + diag s."""
-        s, K = anp.logaddexp(0.0, at["raw_s"]), self.K(theta)
-        return s, K + s[:, :, None] * np.eye(len(K))
-
-    def inverse(self, theta: Table, at: Table) -> Any:
-        return np.linalg.inv(self.with_s(theta, at)[1])
+    def hold(self, theta: Table, x: Any) -> Any:
+        """Return the coordinates with T = (K + diag s)⁻¹."""
+        return {**x, "T": np.linalg.inv(self.K(theta) + diagonal(np.logaddexp(0.0, x["raw_s"])))}
 
     def q(self, theta: Table, x: Any) -> Any:
-        T, (s, K_s) = x["T"], self.with_s(theta, x)
-        K, R = self.K(theta), 2.0 * T - T @ K_s @ T
-        mu = (R @ x["a"][:, :, None])[:, :, 0] if self.precondition else x["a"]
+        K, T, s = self.K(theta), x["T"], anp.logaddexp(0.0, x["raw_s"])
+        K_s = K + diagonal(s)
+        R = 2.0 * T - T @ K_s @ T
+        mu = times(R, x["a"]) if self.precondition else x["a"]
         return mu @ K, K - K @ R @ K, (mu, s, T, K_s, R)
 
     def marginals(self, theta: Table, q: Any, X: Any) -> tuple[Any, Any]:
@@ -56,20 +54,6 @@ class Relaxed(Coupled):
         traces = anp.sum(K_s * T) - anp.sum(R * K) - mu.shape[0] * mu.shape[1]
         return 0.5 * (anp.sum((mu @ K) * mu) + traces - log_of_T - anp.sum(anp.log(s)))
 
-    def coordinates(self, theta: Table, state: Table) -> Any:
-        return {**state["at"], "T": state["T"]}
-
     def e_step(self, theta: Table, state: Table, batch: Batch, rate: float, scale: float) -> Table:
-        T = self.inverse(theta, state["at"])
-        slopes = self.gradient(theta, {**state["at"], "T": T}, batch, scale)
-        moved = {name: slopes[name] for name in state["at"]}
-        return {**state, "at": state["adam"].step(state["at"], moved, rate), "T": T}
-
-    def hold(self, theta: Table, state: Table) -> Any:
-        return {**state["at"], "T": self.inverse(theta, state["at"])}
-
-    def tie(self, theta: Table, held: Any, X: Any) -> Any:
-        return held
-
-    def retied(self, theta: Table, held: Any, X: Any, state: Table) -> Table:
-        return {**state, "T": held["T"]}
+        held = {**state, "x": self.hold(theta, state["x"])}
+        return super().e_step(theta, held, batch, rate, scale)

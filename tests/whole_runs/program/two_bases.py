@@ -24,14 +24,14 @@ START = 1e-3  # of the decoupled covariance's factor, and of its new entries on 
 
 
 def bases_of(theta: Table) -> tuple[Any, Any]:
-    """Those of mean and covariance."""
+    """Return the bases of mean and covariance."""
     if "Z_widths" in theta:
         return (theta["gamma"], theta["gamma_widths"]), (theta["Z"], theta["Z_widths"])
     return theta["gamma"], theta["Z"]
 
 
 def product(kernel: Kernel, theta: Table, basis: Any, a: Any, columns: Any) -> Any:
-    """(K + jitter·I)a [P, M], or its estimate from columns of K."""
+    """Return (K + jitter·I)a [P, M], or its estimate from columns of K."""
     if columns is None:
         return a @ kernel.square(theta, basis)
     some = tuple(x[columns] for x in basis) if isinstance(basis, tuple) else basis[columns]
@@ -48,22 +48,13 @@ class Decoupled(Family):
         super().__init__(kernel, likelihood)
         self.subset, self.adam = subset, adam
 
-    def basis_size(self, theta: Table) -> int:
-        return len(theta["gamma"])
-
     def start(self, theta: Table, n: int) -> Table:
         P, M = self.likelihood.latents, len(theta["Z"])
-        at = {
-            "a": np.zeros((P, len(theta["gamma"]))),
-            "L_B": np.stack([START * np.eye(M)] * P),
-        }
-        return {"at": at, "adam": Adam(at) if self.adam else None}
-
-    def coordinates(self, theta: Table, state: Table) -> Any:
-        return state["at"]
+        x = {"a": np.zeros((P, len(theta["gamma"]))), "L_B": np.stack([START * np.eye(M)] * P)}
+        return {"x": x, "adam": Adam(x)}
 
     def q(self, theta: Table, x: Any) -> Any:
-        """a, C = L_B H⁻¹L_Bᵀ and H = I + L_BᵀK_βL_B."""
+        """Return a, C = L_B H⁻¹L_Bᵀ and H = I + L_BᵀK_βL_B."""
         L_B = anp.tril(x["L_B"])
         K = self.kernel.square(theta, bases_of(theta)[1])
         H = np.eye(len(K)) + transposed(L_B) @ K @ L_B
@@ -75,7 +66,7 @@ class Decoupled(Family):
         return a @ alpha, theta["variance"] - anp.sum(beta * (C @ beta), axis=-2)
 
     def kl(self, theta: Table, q: Any, columns: Any = None) -> Any:
-        """½aᵀK_αa + ½log|H| − ½tr(K_βC) (Cheng and Boots 2017, Eq. 9)."""
+        """Return ½aᵀK_αa + ½log|H| − ½tr(K_βC) (Cheng and Boots 2017, Eq. 9)."""
         a = q[0]
         estimate = product(self.kernel, theta, bases_of(theta)[0], a, columns)
         return 0.5 * anp.sum(a * estimate) + self._kl_of_covariance(theta, q)
@@ -86,7 +77,7 @@ class Decoupled(Family):
         return 0.5 * (anp.sum(anp.linalg.slogdet(H)[1]) - anp.sum(K * C))
 
     def gradient(self, theta: Table, x: Any, batch: Batch, scale: float) -> Any:
-        """That of the bound, with the estimate of K_αa itself as the gradient of ½aᵀK_αa."""
+        """Return the bound's gradient, in which the estimate of K_αa is itself that of ½aᵀK_αa."""
         _, alpha, beta = self.slopes(theta, x, batch)
         pull = product(self.kernel, theta, bases_of(theta)[0], x["a"], batch.columns)
 
@@ -99,29 +90,20 @@ class Decoupled(Family):
         return grad(linearised)(x)
 
     def e_step(self, theta: Table, state: Table, batch: Batch, rate: float, scale: float) -> Table:
-        at, gradient = state["at"], self.gradient(theta, state["at"], batch, scale)
         if self.adam:
-            return {**state, "at": state["adam"].step(at, gradient, rate)}
-        return {**state, "at": {name: at[name] + rate * gradient[name] for name in at}}
-
-    def hold(self, theta: Table, state: Table) -> Any:
-        return state["at"]
-
-    def tie(self, theta: Table, held: Any, X: Any) -> Any:
-        return held
-
-    def retied(self, theta: Table, held: Any, X: Any, state: Table) -> Table:
-        return state
+            return super().e_step(theta, state, batch, rate, scale)
+        x, gradient = state["x"], self.gradient(theta, state["x"], batch, scale)
+        return {**state, "x": {name: x[name] + rate * gradient[name] for name in x}}
 
     def grown(self, theta: Table, state: Table) -> Table:
-        """a with 0, L_B's diagonal with a small number, at 0 its gradient would be 0."""
-        a, L_B = state["at"]["a"], state["at"]["L_B"]
+        """Pad a with 0 and L_B's diagonal with a small number; at 0 its gradient would be 0."""
+        a, L_B = state["x"]["a"], state["x"]["L_B"]
         P, M, old = len(a), len(theta["Z"]), L_B.shape[-1]
         larger = {"a": np.zeros((P, len(theta["gamma"]))), "L_B": np.zeros((P, M, M))}
         larger["a"][:, : a.shape[1]], larger["L_B"][:, :old, :old] = a, L_B
         larger["L_B"][:, range(old, M), range(old, M)] = START
         state["adam"].grow(larger)
-        return {**state, "at": larger}
+        return {**state, "x": larger}
 
 
 class TwoParts(Family):
@@ -139,28 +121,22 @@ class TwoParts(Family):
         self.part, self.step, self.rate = part, step, rate
         self.subset, self.hybrid = subset, hybrid
 
-    def basis_size(self, theta: Table) -> int:
-        return len(theta["gamma"])
-
     def start(self, theta: Table, n: int) -> Table:
         a = np.zeros((self.likelihood.latents, len(theta["gamma"])))
         part = self.part.start(theta, n)
-        return {"part": part, "a": a, "adam": Adam({"a": a}), "halvings": 0}
+        return {"x": (part["x"], a), "part": part, "adam": Adam({"a": a}), "halvings": 0}
 
     def _residue(self, theta: Table, X: Any) -> Any:
-        """k_γX − K_γβK_β⁻¹k_βX of ORTH, k_γX of HYBRID."""
+        """Return k_γX − K_γβK_β⁻¹k_βX of ORTH, k_γX of HYBRID."""
         k = self.kernel.cross(theta, theta["gamma"], X)
         if self.hybrid:
             return k
         return k - self.kernel.cross(theta, theta["gamma"], theta["Z"]) @ self.part.A(theta, X)
 
     def _explained(self, theta: Table) -> Any:
-        """K_γβK_β⁻¹."""
+        """Return K_γβK_β⁻¹."""
         K = self.part.K(theta)
         return self.kernel.cross(theta, theta["gamma"], theta["Z"]) @ anp.linalg.inv(K)
-
-    def coordinates(self, theta: Table, state: Table) -> Any:
-        return self.part.coordinates(theta, state["part"]), state["a"]
 
     def q(self, theta: Table, x: Any) -> Any:
         return self.part.q(theta, x[0]), x[1]
@@ -173,7 +149,7 @@ class TwoParts(Family):
         return self.part.kl(theta, q[0]) + self._kl_of_gamma(theta, q, columns)
 
     def _kl_of_gamma(self, theta: Table, q: Any, columns: Any, pull: Any = None) -> Any:
-        """½aᵀD_γa, or ½aᵀK_γa + aᵀK_γβK_β⁻¹m; with `pull` for K_γa, aᵀpull in place of ½aᵀK_γa."""
+        """Return ½aᵀD_γa, or ½aᵀK_γa + aᵀK_γβK_β⁻¹m; with `pull` for K_γa, aᵀpull in place of ½aᵀK_γa."""
         (m, _), a = q
         if pull is None:
             square = 0.5 * anp.sum(a * product(self.kernel, theta, theta["gamma"], a, columns))
@@ -185,20 +161,20 @@ class TwoParts(Family):
         return square - 0.5 * anp.sum((known @ self.part.K(theta)) * known)
 
     def e_step(self, theta: Table, state: Table, batch: Batch, rate: float, scale: float) -> Table:
-        a = state["a"]
+        x, a = state["x"]
         self.part.shift = a @ self._residue(theta, batch.X)
         self.part.pull = a @ self._explained(theta) if self.hybrid else 0.0
-        part = self.part.e_step(theta, state["part"], batch, rate, scale)
+        part = self.part.e_step(theta, {**state["part"], "x": x}, batch, rate, scale)
         self.part.shift = self.part.pull = 0.0
-        moved = {**state, "part": part, "halvings": part["halvings"]}
-        gradient, beta = self._gamma_gradient(theta, moved, batch, scale)
+        gradient, beta = self._gamma_gradient(theta, (part["x"], a), batch, scale)
         rate = self.rate or rate
         if self.step == "adam":
-            return {**moved, "a": state["adam"].step({"a": a}, {"a": gradient}, rate)["a"]}
-        return {**moved, "a": a + rate * self._solved(theta, gradient, beta, batch, scale)}
+            a = state["adam"].step({"a": a}, {"a": gradient}, rate)["a"]
+        else:
+            a = a + rate * self._solved(theta, gradient, beta, batch, scale)
+        return {**state, "x": (part["x"], a), "part": part, "halvings": part["halvings"]}
 
-    def _gamma_gradient(self, theta: Table, state: Table, batch: Batch, scale: float) -> Any:
-        x = self.coordinates(theta, state)
+    def _gamma_gradient(self, theta: Table, x: Any, batch: Batch, scale: float) -> Any:
         _, alpha, beta = self.slopes(theta, x, batch)
         pull = product(self.kernel, theta, theta["gamma"], x[1], batch.columns)
 
@@ -210,7 +186,7 @@ class TwoParts(Family):
         return grad(linearised)(x[1]), beta
 
     def _solved(self, theta: Table, gradient: Any, beta: Any, batch: Batch, scale: float) -> Any:
-        """The gradient over the curvature that the step divides by."""
+        """Return the gradient over the curvature that the step divides by."""
         D = self.kernel.square(theta, theta["gamma"])
         if not self.hybrid:
             D = D - self._explained(theta) @ self.kernel.cross(theta, theta["Z"], theta["gamma"])
@@ -221,11 +197,8 @@ class TwoParts(Family):
             D = D + scale * (K_x * np.maximum(beta, 0.0)[:, None, :]) @ K_x.T
         return np.linalg.solve(D, gradient[..., None])[..., 0]
 
-    def hold(self, theta: Table, state: Table) -> Any:
-        return self.part.hold(theta, state["part"]), state["a"]
+    def hold(self, theta: Table, x: Any) -> Any:
+        return self.part.hold(theta, x[0]), x[1]
 
-    def tie(self, theta: Table, held: Any, X: Any) -> Any:
-        return self.part.tie(theta, held[0], X), held[1]
-
-    def retied(self, theta: Table, held: Any, X: Any, state: Table) -> Table:
-        return {**state, "part": self.part.retied(theta, held[0], X, state["part"])}
+    def tie(self, theta: Table, held: Any) -> Any:
+        return self.part.tie(theta, held[0]), held[1]
