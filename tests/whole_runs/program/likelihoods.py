@@ -6,6 +6,7 @@ Latents lead: μ and v are [P, b].
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import autograd.numpy as anp
@@ -17,19 +18,33 @@ from autograd import grad
 from program.parameters import Floats, Table
 
 
+def at_nodes(nodes: int, mu: Any, v: Any) -> tuple[Any, Floats]:
+    """Return the points [b, S] of Gauss–Hermite quadrature over N(μ, v), and their weights [S]."""
+    t, w = np.polynomial.hermite.hermgauss(nodes)
+    return mu[:, None] + anp.sqrt(2.0 * v)[:, None] * t, w / math.sqrt(math.pi)
+
+
+def log_mean(log_p: Callable[[Floats], Floats], mu: Floats, v: Floats) -> Floats:
+    """Return log ∫ p(f) N(f; μ, v) df [b] by a sum over a fine grid of f."""
+    t = np.linspace(-12.0, 12.0, 20_001)
+    values = log_p(mu[:, None] + np.sqrt(v)[:, None] * t)
+    total: Floats = asp.logsumexp(values + np.log(t[1] - t[0]) + ast.norm.logpdf(t), axis=-1)
+    return total
+
+
 class Likelihood:
-    """What every likelihood has; `treatment` of negative β is damp, clip or raw."""
+    """A p(y | f); α and β are what every likelihood has.
+
+    Args:
+        treatment: of negative β in E-steps, if p(y | f) is not log-concave. `clip` puts it to 0; with
+            `damp` it stays, and the family's step damps its rate.
+    """
 
     latents, samples, classifies, concave = 1, 0, False, True
     gaussian = False  # whether p(y) is
-    parameters: tuple[str, ...] = ()
 
     def __init__(self, treatment: str = "damp") -> None:
         self.treatment = treatment
-
-    @property
-    def damps(self) -> bool:
-        return not self.concave and self.treatment == "damp"
 
     def V(self, theta: Table, y: Floats, mu: Any, v: Any, noise: Any) -> Any:  # noqa: N802
         raise NotImplementedError
@@ -37,7 +52,7 @@ class Likelihood:
     def raw_gradients(
         self, theta: Table, y: Floats, mu: Floats, v: Floats, noise: Any
     ) -> tuple[Floats, Floats]:
-        """α and β [P, b] as they are."""
+        """Return α and β [P, b] as they are."""
 
         def total(mu: Any, v: Any) -> Any:
             return anp.sum(self.V(theta, y, mu, v, noise))
@@ -47,22 +62,21 @@ class Likelihood:
     def gradients(
         self, theta: Table, y: Floats, mu: Floats, v: Floats, noise: Any
     ) -> tuple[Floats, Floats]:
-        """α and β, β at least 0 where negative values are clipped."""
+        """Return α and β, β at least 0 where negative values are clipped."""
         alpha, beta = self.raw_gradients(theta, y, mu, v, noise)
-        clips = not self.concave and self.treatment == "clip"
-        return alpha, np.maximum(beta, 0.0) if clips else beta
+        return alpha, np.maximum(beta, 0.0) if self.treatment == "clip" else beta
 
     def log_density(self, theta: Table, y: Floats, mu: Floats, v: Floats, noise: Any) -> Floats:
-        """Log ∫ p(y|f) N(f; μ, v) df [b]."""
+        """Return log ∫ p(y|f) N(f; μ, v) df [b]."""
         raise NotImplementedError
 
     def guess(self, theta: Table, mu: Floats, v: Floats, noise: Any) -> Floats:
-        """The mean of y [b], or the class [b]."""
-        raise NotImplementedError
+        """Return the mean of y [b], or the class [b]."""
+        return mu[0]
 
 
 class Gaussian(Likelihood):
-    parameters, gaussian = ("noise_variance",), True
+    gaussian = True
 
     def V(self, theta: Table, y: Floats, mu: Any, v: Any, noise: Any) -> Any:  # noqa: N802
         s2 = theta["noise_variance"]
@@ -72,33 +86,24 @@ class Gaussian(Likelihood):
         total = v[0] + theta["noise_variance"]
         return -0.5 * np.log(2 * np.pi * total) - (y - mu[0]) ** 2 / (2 * total)
 
-    def guess(self, theta: Table, mu: Floats, v: Floats, noise: Any) -> Floats:
-        return mu[0]
-
 
 class Heteroskedastic(Likelihood):
-    """Noise of variance σ² exp(f₂): V by nodes over f₂, the density of y by a sum over a fine grid of it."""
+    """Noise of variance σ² exp(f₂): integrals over f₁ are exact, those over f₂ are sums."""
 
-    latents, parameters, nodes = 2, ("noise_variance",), 60
+    latents, nodes = 2, 60
 
     def V(self, theta: Table, y: Floats, mu: Any, v: Any, noise: Any) -> Any:  # noqa: N802
-        t, w = np.polynomial.hermite.hermgauss(self.nodes)
-        f2 = mu[1][:, None] + anp.sqrt(2.0 * v[1])[:, None] * t
+        f2, w = at_nodes(self.nodes, mu[1], v[1])
         variance = theta["noise_variance"] * anp.exp(f2)
         square = (y - mu[0]) ** 2 + v[0]
-        given_f2 = -0.5 * anp.log(2 * np.pi * variance) - square[:, None] / (2 * variance)
-        return anp.sum(w * given_f2, axis=-1) / math.sqrt(math.pi)
+        return (-0.5 * anp.log(2 * np.pi * variance) - square[:, None] / (2 * variance)) @ w
 
     def log_density(self, theta: Table, y: Floats, mu: Floats, v: Floats, noise: Any) -> Floats:
-        t = np.linspace(-12.0, 12.0, 20_001)
-        f2 = mu[1][:, None] + np.sqrt(v[1])[:, None] * t
-        sd = np.sqrt(v[0][:, None] + theta["noise_variance"] * np.exp(f2))
-        given_f2 = ast.norm.logpdf((y - mu[0])[:, None] / sd) - np.log(sd)
-        total: Floats = asp.logsumexp(given_f2 + np.log(t[1] - t[0]) + ast.norm.logpdf(t), axis=-1)
-        return total
+        def given_f2(f2: Floats) -> Any:
+            sd = np.sqrt(v[0][:, None] + theta["noise_variance"] * np.exp(f2))
+            return ast.norm.logpdf((y - mu[0])[:, None] / sd) - np.log(sd)
 
-    def guess(self, theta: Table, mu: Floats, v: Floats, noise: Any) -> Floats:
-        return mu[0]
+        return log_mean(given_f2, mu[1], v[1])
 
 
 class Quadrature(Likelihood):
@@ -109,21 +114,12 @@ class Quadrature(Likelihood):
     def log_p(self, theta: Table, y: Any, f: Any) -> Any:
         raise NotImplementedError
 
-    def _at_nodes(self, theta: Table, y: Floats, mu: Any, v: Any) -> tuple[Any, Floats]:
-        t, w = np.polynomial.hermite.hermgauss(self.nodes)
-        f = mu[0][:, None] + anp.sqrt(2.0 * v[0])[:, None] * t
-        return self.log_p(theta, y[:, None], f), w / math.sqrt(math.pi)
-
     def V(self, theta: Table, y: Floats, mu: Any, v: Any, noise: Any) -> Any:  # noqa: N802
-        value, w = self._at_nodes(theta, y, mu, v)
-        return anp.sum(w * value, axis=-1)
+        f, w = at_nodes(self.nodes, mu[0], v[0])
+        return self.log_p(theta, y[:, None], f) @ w
 
     def log_density(self, theta: Table, y: Floats, mu: Floats, v: Floats, noise: Any) -> Floats:
-        t = np.linspace(-12.0, 12.0, 20_001)
-        f = mu[0][:, None] + np.sqrt(v[0])[:, None] * t
-        weighted = self.log_p(theta, y[:, None], f) + np.log(t[1] - t[0]) + ast.norm.logpdf(t)
-        total: Floats = asp.logsumexp(weighted, axis=-1)
-        return total
+        return log_mean(lambda f: self.log_p(theta, y[:, None], f), mu[0], v[0])
 
 
 class Probit(Quadrature):
@@ -159,16 +155,13 @@ class Poisson(Quadrature):
 
 
 class StudentT(Quadrature):
-    concave, parameters, df = False, ("scale",), 3.0
+    concave, df = False, 3.0
 
     def log_p(self, theta: Table, y: Any, f: Any) -> Any:
         scale, df = theta["scale"], self.df
         constant = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - 0.5 * math.log(df * math.pi)
         error = (y - f) / scale
         return constant - anp.log(scale) - (df + 1) / 2 * anp.log(1 + error**2 / df)
-
-    def guess(self, theta: Table, mu: Floats, v: Floats, noise: Any) -> Floats:
-        return mu[0]
 
 
 class Softmax(Likelihood):
@@ -184,9 +177,12 @@ class Softmax(Likelihood):
         f = mu[:, :, None] + anp.sqrt(v)[:, :, None] * noise.T[:, None, :]  # [C, b, S]
         return f - asp.logsumexp(f, axis=0, keepdims=True)
 
+    def _one_hot(self, y: Floats) -> Floats:
+        return np.eye(self.latents)[:, y.astype(int)]
+
     def _of_label(self, y: Floats, mu: Any, v: Any, noise: Any) -> Any:
-        one_hot = np.eye(self.latents)[:, y.astype(int)]
-        return anp.sum(one_hot[:, :, None] * self._log_probabilities(mu, v, noise), axis=0)
+        log_p = self._log_probabilities(mu, v, noise)
+        return anp.sum(self._one_hot(y)[:, :, None] * log_p, axis=0)
 
     def V(self, theta: Table, y: Floats, mu: Any, v: Any, noise: Any) -> Any:  # noqa: N802
         return anp.mean(self._of_label(y, mu, v, noise), axis=-1)
@@ -195,8 +191,7 @@ class Softmax(Likelihood):
         self, theta: Table, y: Floats, mu: Floats, v: Floats, noise: Any
     ) -> tuple[Floats, Floats]:
         p = np.exp(self._log_probabilities(mu, v, noise))
-        one_hot = np.eye(self.latents)[:, y.astype(int)]
-        return one_hot - np.mean(p, axis=-1), np.mean(p * (1 - p), axis=-1)
+        return self._one_hot(y) - np.mean(p, axis=-1), np.mean(p * (1 - p), axis=-1)
 
     def log_density(self, theta: Table, y: Floats, mu: Floats, v: Floats, noise: Any) -> Floats:
         return np.log(np.mean(np.exp(self._of_label(y, mu, v, noise)), axis=-1))
@@ -215,19 +210,20 @@ class RobustMax(Likelihood):
         super().__init__(treatment)
         self.latents = classes
 
-    def _largest(self, label: int, mu: Any, v: Any) -> Any:
-        """The chance that f_label is the largest [b]."""
-        t, w = np.polynomial.hermite.hermgauss(self.nodes)
-        f = mu[label][:, None] + anp.sqrt(2.0 * v[label])[:, None] * t
-        product: Any = 1.0
-        for c in range(self.latents):
-            if c != label:
-                product = product * ast.norm.cdf((f - mu[c][:, None]) / anp.sqrt(v[c])[:, None])
-        return anp.sum(w * product, axis=-1) / math.sqrt(math.pi)
+    def _largest(self, mu: Any, v: Any) -> list[Any]:
+        """Return for each label the chance that its f is the largest [b]."""
+        chances, labels = [], range(self.latents)
+        for label in labels:
+            f, w = at_nodes(self.nodes, mu[label], v[label])
+            product: Any = 1.0
+            for c in labels:
+                if c != label:
+                    product = product * ast.norm.cdf((f - mu[c][:, None]) / anp.sqrt(v[c])[:, None])
+            chances.append(product @ w)
+        return chances
 
     def _of_label(self, y: Floats, mu: Any, v: Any) -> Any:
-        chances = [self._largest(c, mu, v) * (y == c) for c in range(self.latents)]
-        return sum(chances[1:], chances[0])
+        return sum(p * (y == label) for label, p in enumerate(self._largest(mu, v)))
 
     def V(self, theta: Table, y: Floats, mu: Any, v: Any, noise: Any) -> Any:  # noqa: N802
         right, wrong = math.log(1 - self.epsilon), math.log(self.epsilon / (self.latents - 1))
@@ -239,6 +235,4 @@ class RobustMax(Likelihood):
         return np.log(P * (1 - self.epsilon) + (1 - P) * self.epsilon / (self.latents - 1))
 
     def guess(self, theta: Table, mu: Floats, v: Floats, noise: Any) -> Floats:
-        return np.argmax([self._largest(c, mu, v) for c in range(self.latents)], axis=0).astype(
-            float
-        )
+        return np.argmax(self._largest(mu, v), axis=0).astype(float)
