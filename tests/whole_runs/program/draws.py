@@ -43,46 +43,30 @@ class Draws:
         self.kept = np.random.default_rng([seed, 4]).standard_normal(noise) if noise[0] else None
 
     def numbers(self) -> Any:
-        """The rows of one batch."""
+        """Return the row numbers of one batch."""
         n = len(self.data.y)
         return self.rows.choice(n, self.size or n, replace=False)
 
     def phase(self, steps: int, basis: int) -> list[Batch]:
-        """The batches of a phase: all rows of them, then the noise, then the basis points.
-
-        On the full batch every step of the phase has the same draws.
-        """
+        """Return the batches of a phase; on the full batch every step has the same draws."""
         if self.size is None:
-            one = self.batch(np.arange(len(self.data.y)), basis)
-            return [one] * steps
-        numbers = [self.numbers() for _ in range(steps)]
-        noises = [self._noise() for _ in range(steps)]
-        columns = [self._columns(basis) for _ in range(steps)]
-        return [
-            self._of(*one)._replace(columns=sampled)
-            for *one, sampled in zip(numbers, noises, columns, strict=True)
-        ]
+            return [self.batch(np.arange(len(self.data.y)), basis)] * steps
+        return [self.batch(self.numbers(), basis) for _ in range(steps)]
 
     def batch(self, numbers: Any, basis: int) -> Batch:
-        """Given rows with draws of their own."""
-        return self._of(numbers, self._noise())._replace(columns=self._columns(basis))
+        """Return rows with draws of their own."""
+        noise = self.noise.standard_normal(self.shape) if self.shape[0] else None
+        columns = None
+        if self.subset:
+            columns = self.columns.choice(basis, min(self.subset, basis), replace=False)
+        return Batch(self.data.X[numbers], self.data.y[numbers], numbers, noise, columns)
 
     def all_rows(self) -> Batch:
-        """All training rows with the noise of evaluation."""
-        return self._of(np.arange(len(self.data.y)), self.kept)
+        """Return all training rows with the noise of evaluation."""
+        d = self.data
+        return Batch(d.X, d.y, np.arange(len(d.y)), self.kept)
 
     def test_rows(self) -> Batch:
-        """All test rows with the noise of evaluation."""
+        """Return all test rows with the noise of evaluation."""
         d = self.data
         return Batch(d.X_test, d.y_test, np.arange(len(d.y_test)), self.kept)
-
-    def _of(self, numbers: Any, noise: Any) -> Batch:
-        return Batch(self.data.X[numbers], self.data.y[numbers], numbers, noise)
-
-    def _noise(self) -> Any:
-        return self.noise.standard_normal(self.shape) if self.shape[0] else None
-
-    def _columns(self, basis: int) -> Any:
-        if not self.subset:
-            return None
-        return self.columns.choice(basis, min(self.subset, basis), replace=False)

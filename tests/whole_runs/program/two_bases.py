@@ -1,6 +1,6 @@
 """Two bases: decoupled (Cheng and Boots 2017), orthogonal and hybrid (Salimbeni et al. 2018b).
 
-Where a method samples r columns R of the mean's K, K a is estimated by (M/r)K[:, R]a_R; the jitter is
+Where a method samples r columns R of the mean's K, Ka is estimated by (M/r)K[:, R]a_R; the jitter is
 never sampled.
 """
 
@@ -10,12 +10,12 @@ from typing import Any
 
 import autograd.numpy as anp
 import numpy as np
-from autograd import grad
+from autograd.extend import defvjp, primitive
 
 from program.adam import Adam
 from program.coupled import Coupled
 from program.draws import Batch
-from program.gaussians import Family, transposed
+from program.gaussians import Family, times, transposed
 from program.kernels import Kernel
 from program.likelihoods import Likelihood
 from program.parameters import Table
@@ -30,13 +30,28 @@ def bases_of(theta: Table) -> tuple[Any, Any]:
     return theta["gamma"], theta["Z"]
 
 
-def product(kernel: Kernel, theta: Table, basis: Any, a: Any, columns: Any) -> Any:
-    """Return (K + jitter·I)a [P, M], or its estimate from columns of K."""
-    if columns is None:
-        return a @ kernel.square(theta, basis)
-    some = tuple(x[columns] for x in basis) if isinstance(basis, tuple) else basis[columns]
-    K = kernel.cross(theta, basis, some)
-    return K.shape[0] / K.shape[1] * (a[:, columns] @ K.T) + kernel.jitter * a
+def estimated(kernel: Kernel, theta: Table, basis: Any, columns: Any) -> Any:
+    """Return K + jitter·I [M, M], or its estimate from r columns: M/r times these, and 0 elsewhere."""
+    K = kernel.cross(theta, basis, basis)
+    weights = np.ones(len(K))
+    if columns is not None:
+        weights = np.zeros(len(K))
+        weights[columns] = len(K) / len(columns)
+    return K * weights + kernel.jitter * np.eye(len(K))
+
+
+@primitive
+def half_square(a: Any, K: Any) -> Any:
+    """Return ½aᵀKa, summed over latents."""
+    return 0.5 * np.sum(a * (a @ K.T))
+
+
+# the slope in a is Ka also of an estimate K, which is not symmetric: that is what the methods step along
+defvjp(
+    half_square,
+    lambda _, a, K: lambda g: g * (a @ K.T),
+    lambda _, a, K: lambda g: 0.5 * g * (a.T @ a),
+)
 
 
 class Decoupled(Family):
@@ -67,27 +82,11 @@ class Decoupled(Family):
 
     def kl(self, theta: Table, q: Any, columns: Any = None) -> Any:
         """Return ½aᵀK_αa + ½log|H| − ½tr(K_βC) (Cheng and Boots 2017, Eq. 9)."""
-        a = q[0]
-        estimate = product(self.kernel, theta, bases_of(theta)[0], a, columns)
-        return 0.5 * anp.sum(a * estimate) + self._kl_of_covariance(theta, q)
-
-    def _kl_of_covariance(self, theta: Table, q: Any) -> Any:
-        _, C, H = q
-        K = self.kernel.square(theta, bases_of(theta)[1])
-        return 0.5 * (anp.sum(anp.linalg.slogdet(H)[1]) - anp.sum(K * C))
-
-    def gradient(self, theta: Table, x: Any, batch: Batch, scale: float) -> Any:
-        """Return the bound's gradient, in which the estimate of K_αa is itself that of ½aᵀK_αa."""
-        _, alpha, beta = self.slopes(theta, x, batch)
-        pull = product(self.kernel, theta, bases_of(theta)[0], x["a"], batch.columns)
-
-        def linearised(x: Any) -> Any:
-            q = self.q(theta, x)
-            mu, v = self.marginals(theta, q, batch.X)
-            kl = anp.sum(x["a"] * pull) + self._kl_of_covariance(theta, q)
-            return scale * anp.sum(alpha * mu - 0.5 * beta * v) - kl
-
-        return grad(linearised)(x)
+        a, C, H = q
+        alpha, beta = bases_of(theta)
+        square = half_square(a, estimated(self.kernel, theta, alpha, columns))
+        trace = anp.sum(self.kernel.square(theta, beta) * C)
+        return square + 0.5 * (anp.sum(anp.linalg.slogdet(H)[1]) - trace)
 
     def e_step(self, theta: Table, state: Table, batch: Batch, rate: float, scale: float) -> Table:
         if self.adam:
@@ -146,19 +145,15 @@ class TwoParts(Family):
         return mu + q[1] @ self._residue(theta, X), v
 
     def kl(self, theta: Table, q: Any, columns: Any = None) -> Any:
-        return self.part.kl(theta, q[0]) + self._kl_of_gamma(theta, q, columns)
-
-    def _kl_of_gamma(self, theta: Table, q: Any, columns: Any, pull: Any = None) -> Any:
-        """Return ½aᵀD_γa, or ½aᵀK_γa + aᵀK_γβK_β⁻¹m; with `pull` for K_γa, aᵀpull in place of ½aᵀK_γa."""
+        """Add ½aᵀD_γa to β's, or ½aᵀK_γa + aᵀK_γβK_β⁻¹m."""
         (m, _), a = q
-        if pull is None:
-            square = 0.5 * anp.sum(a * product(self.kernel, theta, theta["gamma"], a, columns))
-        else:
-            square = anp.sum(a * pull)
+        square = half_square(a, estimated(self.kernel, theta, theta["gamma"], columns))
         known = a @ self._explained(theta)
         if self.hybrid:
-            return square + anp.sum(known * m)
-        return square - 0.5 * anp.sum((known @ self.part.K(theta)) * known)
+            square = square + anp.sum(known * m)
+        else:
+            square = square - 0.5 * anp.sum((known @ self.part.K(theta)) * known)
+        return self.part.kl(theta, q[0]) + square
 
     def e_step(self, theta: Table, state: Table, batch: Batch, rate: float, scale: float) -> Table:
         x, a = state["x"]
@@ -166,26 +161,15 @@ class TwoParts(Family):
         self.part.pull = a @ self._explained(theta) if self.hybrid else 0.0
         part = self.part.e_step(theta, {**state["part"], "x": x}, batch, rate, scale)
         self.part.shift = self.part.pull = 0.0
-        gradient, beta = self._gamma_gradient(theta, (part["x"], a), batch, scale)
-        rate = self.rate or rate
+        x, rate = part["x"], self.rate or rate
+        _, gradient = self.gradient(theta, (x, a), batch, scale)
         if self.step == "adam":
             a = state["adam"].step({"a": a}, {"a": gradient}, rate)["a"]
         else:
-            a = a + rate * self._solved(theta, gradient, beta, batch, scale)
-        return {**state, "x": (part["x"], a), "part": part, "halvings": part["halvings"]}
+            a = a + rate * self._solved(theta, (x, a), gradient, batch, scale)
+        return {**state, "x": (x, a), "part": part, "halvings": part["halvings"]}
 
-    def _gamma_gradient(self, theta: Table, x: Any, batch: Batch, scale: float) -> Any:
-        _, alpha, beta = self.slopes(theta, x, batch)
-        pull = product(self.kernel, theta, theta["gamma"], x[1], batch.columns)
-
-        def linearised(a: Any) -> Any:
-            q = self.q(theta, (x[0], a))
-            mu, _ = self.marginals(theta, q, batch.X)
-            return scale * anp.sum(alpha * mu) - self._kl_of_gamma(theta, q, None, pull)
-
-        return grad(linearised)(x[1]), beta
-
-    def _solved(self, theta: Table, gradient: Any, beta: Any, batch: Batch, scale: float) -> Any:
+    def _solved(self, theta: Table, x: Any, gradient: Any, batch: Batch, scale: float) -> Any:
         """Return the gradient over the curvature that the step divides by."""
         D = self.kernel.square(theta, theta["gamma"])
         if not self.hybrid:
@@ -193,9 +177,9 @@ class TwoParts(Family):
         if self.step == "scaled":
             return gradient / np.diagonal(D)
         if self.step == "newton":
-            K_x = self._residue(theta, batch.X)
+            (_, _, beta), K_x = self.slopes(theta, x, batch), self._residue(theta, batch.X)
             D = D + scale * (K_x * np.maximum(beta, 0.0)[:, None, :]) @ K_x.T
-        return np.linalg.solve(D, gradient[..., None])[..., 0]
+        return times(np.linalg.inv(D), gradient)
 
     def hold(self, theta: Table, x: Any) -> Any:
         return self.part.hold(theta, x[0]), x[1]
