@@ -1,8 +1,7 @@
 """Coupled families: one q(u) = N(m, S) on Z for mean and covariance.
 
 q-SVGP (Hensman et al. 2013; Salimbeni et al. 2018a), t-SVGP (Adam et al. 2021) and diagonal precision
-(Kobe 2021, Ch. 3). A mean that is modelled beside it enters by `shift`, which is added to the family's own,
-and by `pull` [P, M], the gradient in m of what that mean adds to the KL.
+(Kobe 2021, Ch. 3).
 """
 
 from __future__ import annotations
@@ -29,16 +28,13 @@ from program.likelihoods import Likelihood
 from program.parameters import Table
 
 
-def basis_of(theta: Table) -> Any:
-    """Return Z, or centres and widths."""
-    return (theta["Z"], theta["Z_widths"]) if "Z_widths" in theta else theta["Z"]
+def basis_of(theta: Table, name: str = "Z") -> Any:
+    """Return a basis: points, or centres and widths."""
+    return (theta[name], theta[f"{name}_widths"]) if f"{name}_widths" in theta else theta[name]
 
 
 class Coupled(Family):
     """Marginals and KL of N(m, S)."""
-
-    shift: Any = 0.0
-    pull: Any = 0.0
 
     def K(self, theta: Table) -> Any:  # noqa: N802
         return self.kernel.square(theta, basis_of(theta))
@@ -56,14 +52,13 @@ class Coupled(Family):
         m, S = q
         A = self.A(theta, X)
         v = theta["variance"] - anp.sum(A * ((self.K(theta) - S) @ A), axis=-2)
-        return m @ A + self.shift, v
+        return m @ A, v
 
     def kl(self, theta: Table, q: Any, columns: Any = None) -> Any:
         m, S = q
         K = self.K(theta)
         K_inv = anp.linalg.inv(K)
-        more = anp.sum(m * self.pull)
-        return kl_of_means(m, K_inv) + kl_of_covariances(S, K, K_inv) + more
+        return kl_of_means(m, K_inv) + kl_of_covariances(S, K, K_inv)
 
 
 class Natural(Coupled):
@@ -81,10 +76,9 @@ class Natural(Coupled):
         K, P = self.K(theta), self.likelihood.latents
         return {"x": (np.zeros((P, len(K))), np.stack([K] * P)), "halvings": 0}
 
-    def e_step(self, theta: Table, state: Table, batch: Batch, rate: float, scale: float) -> Table:
+    def moved(self, theta: Table, state: Table, gradient: Any, rate: float) -> Table:
         """(S⁻¹m, −½S⁻¹) ← + ρ∂/∂(m, S + mmᵀ) = ρ(∂_m − 2∂_S m, ∂_S) (Salimbeni et al. 2018a, Eq. 10)."""
-        m, S = state["x"]
-        d_m, d_S = self.gradient(theta, (m, S), batch, scale)
+        (m, S), (d_m, d_S) = state["x"], gradient
         d_S = 0.5 * (d_S + transposed(d_S))
         precision = np.linalg.inv(S)
         rate, halvings = damped(precision, -2.0 * d_S, rate)

@@ -84,7 +84,10 @@ class Family:
 
     def e_step(self, theta: Table, state: Table, batch: Batch, rate: float, scale: float) -> Table:
         """Return the state after one E-step."""
-        gradient = self.gradient(theta, state["x"], batch, scale)
+        return self.moved(theta, state, self.gradient(theta, state["x"], batch, scale), rate)
+
+    def moved(self, theta: Table, state: Table, gradient: Any, rate: float) -> Table:
+        """Return the state after a step along a gradient in x."""
         return {**state, "x": state["adam"].step(state["x"], gradient, rate)}
 
     def hold(self, theta: Table, x: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from autograd.extend import defvjp, primitive
 
 from program.adam import Adam
-from program.coupled import Coupled
+from program.coupled import Coupled, basis_of
 from program.draws import Batch
 from program.gaussians import Family, times, transposed
 from program.kernels import Kernel
@@ -21,13 +21,6 @@ from program.likelihoods import Likelihood
 from program.parameters import Table
 
 START = 1e-3  # of the decoupled covariance's factor, and of its new entries on a larger basis
-
-
-def bases_of(theta: Table) -> tuple[Any, Any]:
-    """Return the bases of mean and covariance."""
-    if "Z_widths" in theta:
-        return (theta["gamma"], theta["gamma_widths"]), (theta["Z"], theta["Z_widths"])
-    return theta["gamma"], theta["Z"]
 
 
 def estimated(kernel: Kernel, theta: Table, basis: Any, columns: Any) -> Any:
@@ -71,28 +64,26 @@ class Decoupled(Family):
     def q(self, theta: Table, x: Any) -> Any:
         """Return a, C = L_B H⁻¹L_Bᵀ and H = I + L_BᵀK_βL_B."""
         L_B = anp.tril(x["L_B"])
-        K = self.kernel.square(theta, bases_of(theta)[1])
+        K = self.kernel.square(theta, basis_of(theta))
         H = np.eye(len(K)) + transposed(L_B) @ K @ L_B
         return x["a"], L_B @ anp.linalg.inv(H) @ transposed(L_B), H
 
     def marginals(self, theta: Table, q: Any, X: Any) -> tuple[Any, Any]:
         a, C, _ = q
-        alpha, beta = (self.kernel.cross(theta, basis, X) for basis in bases_of(theta))
+        alpha, beta = (self.kernel.cross(theta, basis_of(theta, b), X) for b in ("gamma", "Z"))
         return a @ alpha, theta["variance"] - anp.sum(beta * (C @ beta), axis=-2)
 
     def kl(self, theta: Table, q: Any, columns: Any = None) -> Any:
         """Return ½aᵀK_αa + ½log|H| − ½tr(K_βC) (Cheng and Boots 2017, Eq. 9)."""
         a, C, H = q
-        alpha, beta = bases_of(theta)
-        square = half_square(a, estimated(self.kernel, theta, alpha, columns))
-        trace = anp.sum(self.kernel.square(theta, beta) * C)
+        square = half_square(a, estimated(self.kernel, theta, basis_of(theta, "gamma"), columns))
+        trace = anp.sum(self.kernel.square(theta, basis_of(theta)) * C)
         return square + 0.5 * (anp.sum(anp.linalg.slogdet(H)[1]) - trace)
 
-    def e_step(self, theta: Table, state: Table, batch: Batch, rate: float, scale: float) -> Table:
+    def moved(self, theta: Table, state: Table, gradient: Any, rate: float) -> Table:
         if self.adam:
-            return super().e_step(theta, state, batch, rate, scale)
-        x, gradient = state["x"], self.gradient(theta, state["x"], batch, scale)
-        return {**state, "x": {name: x[name] + rate * gradient[name] for name in x}}
+            return super().moved(theta, state, gradient, rate)
+        return {**state, "x": {name: x + rate * gradient[name] for name, x in state["x"].items()}}
 
     def grown(self, theta: Table, state: Table) -> Table:
         """Pad a with 0 and L_B's diagonal with a small number; at 0 its gradient would be 0."""
@@ -128,14 +119,16 @@ class TwoParts(Family):
     def _residue(self, theta: Table, X: Any) -> Any:
         """Return k_γX − K_γβK_β⁻¹k_βX of ORTH, k_γX of HYBRID."""
         k = self.kernel.cross(theta, theta["gamma"], X)
-        if self.hybrid:
-            return k
-        return k - self.kernel.cross(theta, theta["gamma"], theta["Z"]) @ self.part.A(theta, X)
+        return k if self.hybrid else k - self._explained(theta, X)
 
-    def _explained(self, theta: Table) -> Any:
-        """Return K_γβK_β⁻¹."""
-        K = self.part.K(theta)
-        return self.kernel.cross(theta, theta["gamma"], theta["Z"]) @ anp.linalg.inv(K)
+    def _explained(self, theta: Table, X: Any) -> Any:
+        """Return K_γβK_β⁻¹k_βX."""
+        return self.kernel.cross(theta, theta["gamma"], theta["Z"]) @ self.part.A(theta, X)
+
+    def _curvature(self, theta: Table, columns: Any = None) -> Any:
+        """Return D_γ = K_γ − K_γβK_β⁻¹K_βγ of ORTH, K_γ of HYBRID, or its estimate."""
+        K = estimated(self.kernel, theta, theta["gamma"], columns)
+        return K if self.hybrid else K - self._explained(theta, theta["gamma"])
 
     def q(self, theta: Table, x: Any) -> Any:
         return self.part.q(theta, x[0]), x[1]
@@ -145,22 +138,15 @@ class TwoParts(Family):
         return mu + q[1] @ self._residue(theta, X), v
 
     def kl(self, theta: Table, q: Any, columns: Any = None) -> Any:
-        """Add ½aᵀD_γa to β's, or ½aᵀK_γa + aᵀK_γβK_β⁻¹m."""
+        """Add ½aᵀD_γa to the KL of β, in HYBRID also aᵀK_γβK_β⁻¹m."""
         (m, _), a = q
-        square = half_square(a, estimated(self.kernel, theta, theta["gamma"], columns))
-        known = a @ self._explained(theta)
-        if self.hybrid:
-            square = square + anp.sum(known * m)
-        else:
-            square = square - 0.5 * anp.sum((known @ self.part.K(theta)) * known)
-        return self.part.kl(theta, q[0]) + square
+        kl = self.part.kl(theta, q[0]) + half_square(a, self._curvature(theta, columns))
+        return kl + anp.sum(a * (m @ self.part.A(theta, theta["gamma"]))) if self.hybrid else kl
 
     def e_step(self, theta: Table, state: Table, batch: Batch, rate: float, scale: float) -> Table:
         x, a = state["x"]
-        self.part.shift = a @ self._residue(theta, batch.X)
-        self.part.pull = a @ self._explained(theta) if self.hybrid else 0.0
-        part = self.part.e_step(theta, {**state["part"], "x": x}, batch, rate, scale)
-        self.part.shift = self.part.pull = 0.0
+        gradient, _ = self.gradient(theta, (x, a), batch, scale)
+        part = self.part.moved(theta, {**state["part"], "x": x}, gradient, rate)
         x, rate = part["x"], self.rate or rate
         _, gradient = self.gradient(theta, (x, a), batch, scale)
         if self.step == "adam":
@@ -171,9 +157,7 @@ class TwoParts(Family):
 
     def _solved(self, theta: Table, x: Any, gradient: Any, batch: Batch, scale: float) -> Any:
         """Return the gradient over the curvature that the step divides by."""
-        D = self.kernel.square(theta, theta["gamma"])
-        if not self.hybrid:
-            D = D - self._explained(theta) @ self.kernel.cross(theta, theta["Z"], theta["gamma"])
+        D = self._curvature(theta)
         if self.step == "scaled":
             return gradient / np.diagonal(D)
         if self.step == "newton":
