@@ -34,7 +34,7 @@ class Adam:
         return moved
 
     def grow(self, arrays: Mapping[str, Any]) -> None:
-        """Entries that are new start as at a first step."""
+        """Let new entries start as at a first step."""
         for table in (self.mean, self.square, self.age):
             for name, x in arrays.items():
                 larger = np.zeros(np.shape(x))

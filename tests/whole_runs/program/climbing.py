@@ -18,7 +18,7 @@ def climbed(
     iterations: int,
     visit: Callable[[Table], None] = lambda _: None,
 ) -> Table:
-    """The arrays after at most so many iterations, each of at most 21 evaluations; `visit` sees each."""
+    """Return the arrays after at most so many iterations of at most 21 evaluations; `visit` sees each."""
     names, shapes = list(start), [np.shape(x) for x in start.values()]
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
 

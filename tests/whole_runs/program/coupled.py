@@ -77,7 +77,7 @@ class Natural(Coupled):
         return {"x": (np.zeros((P, len(K))), np.stack([K] * P)), "halvings": 0}
 
     def moved(self, theta: Table, state: Table, gradient: Any, rate: float) -> Table:
-        """(S⁻¹m, −½S⁻¹) ← + ρ∂/∂(m, S + mmᵀ) = ρ(∂_m − 2∂_S m, ∂_S) (Salimbeni et al. 2018a, Eq. 10)."""
+        """Add ρ∂/∂(m, S + mmᵀ) = ρ(∂_m − 2∂_S m, ∂_S) to (S⁻¹m, −½S⁻¹) (Salimbeni et al. 2018a, Eq. 10)."""
         (m, S), (d_m, d_S) = state["x"], gradient
         d_S = 0.5 * (d_S + transposed(d_S))
         precision = np.linalg.inv(S)
@@ -114,7 +114,7 @@ class Natural(Coupled):
         return self.moments(theta, first, second)
 
     def grown(self, theta: Table, state: Table) -> Table:
-        """The same q(f) on a basis [Z, Z⁺]: S⁻¹m and S⁻¹ − K⁻¹ are padded with zeros."""
+        """Return the same q(f) on a basis [Z, Z⁺]: pad S⁻¹m and S⁻¹ − K⁻¹ with zeros."""
         m, S = state["x"]
         (P, old), K = m.shape, self.K(theta)
         first, second = np.zeros((P, len(K))), np.zeros((P, *K.shape))
@@ -169,7 +169,7 @@ class AdamOnCholesky(Coupled):
         return mean, chol @ transposed(chol)
 
     def grown(self, theta: Table, state: Table) -> Table:
-        """The same q(f): v's mean is padded with 0 and its factor with I; u⁺ has its prior given u."""
+        """Return the same q(f): pad v's mean with 0 and its factor with I; u⁺ has its prior given u."""
         mean, chol = state["x"]["mean"], state["x"]["chol"]
         (P, old), K = mean.shape, self.K(theta)
         M = len(K)

@@ -146,7 +146,7 @@ class OfSites(Family):
         return lambda1, precision
 
     def e_step(self, theta: Table, state: Table, batch: Batch, rate: float, scale: float) -> Table:
-        """Adam et al. 2021, Eqs. 12–13."""
+        """Move the sites (Adam et al. 2021, Eqs. 12–13)."""
         x = state["x"]
         moves = self.moves(theta, x, batch, scale)
         return {**state, "x": (x[0] + rate * moves[0], x[1] + rate * moves[1])}

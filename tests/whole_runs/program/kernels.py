@@ -21,7 +21,7 @@ def _matern52(d2: Any) -> Any:
 
 
 def _distance(d2: Any) -> Any:
-    """√d², whose slope is put to 0 at 0, where a Matérn correlation has none."""
+    """Return √d², whose slope is put to 0 at 0, where a Matérn correlation has none."""
     apart = d2 > 0.0
     return anp.where(apart, anp.sqrt(anp.where(apart, d2, 1.0)), 0.0)
 
@@ -36,19 +36,19 @@ class Kernel:
         self.name, self.jitter = name, jitter
 
     def cross(self, theta: Table, A: Any, B: Any) -> Any:
-        """Covariances [n, m]."""
+        """Return covariances [n, m]."""
         if isinstance(A, tuple) or isinstance(B, tuple):
             return self._of_windows(theta, _window(A), _window(B))
         gaps = (A[:, None, :] - B[None, :, :]) / theta["lengthscales"]
         return theta["variance"] * SHAPES[self.name](anp.sum(gaps**2, axis=-1))
 
     def square(self, theta: Table, A: Any) -> Any:
-        """K(A, A) + jitter·I."""
+        """Return K(A, A) + jitter·I."""
         size = len(A[0]) if isinstance(A, tuple) else len(A)
         return self.cross(theta, A, A) + self.jitter * np.eye(size)
 
     def _of_windows(self, theta: Table, A: tuple[Any, Any], B: tuple[Any, Any]) -> Any:
-        """Walder et al. 2008, Sec. 4, normalised to the variance of f: a point has width 0."""
+        """Return Walder et al. 2008, Sec. 4, normalised to the variance of f: a point has width 0."""
         assert self.name == "se"
         l2 = theta["lengthscales"] ** 2
         a2, b2 = A[1][:, None, :] ** 2, B[1][None, :, :] ** 2

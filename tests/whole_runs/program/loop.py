@@ -68,7 +68,7 @@ class Loop:
         return n / (self.draws.size or n)
 
     def run(self) -> list[Point]:
-        """All iterations."""
+        """Go through all iterations."""
         plan = self.plan
         learns = bool(plan.learn) and plan.m_steps > 0
         self.e_phase_and_point()
@@ -90,7 +90,7 @@ class Loop:
             self.points.append(self.point())
 
     def adam_phase(self) -> None:
-        """M-steps on minibatches, or on all rows where those are the batch or the family needs them."""
+        """Take M-steps on minibatches, or on all rows if those are the batch or the family needs them."""
         plan, family, old = self.plan, self.family, self.state
         held, scale = family.hold(self.theta, old["x"]), self.scale
         if family.needs_all_data:
@@ -103,13 +103,13 @@ class Loop:
         self.state = {**old, "x": family.tie(self.theta, held)}
 
     def ascend(self, held: Any, batch: Batch, rate: float, scale: float) -> None:
-        """One step of Adam up the bound with `held` fixed (Adam et al. 2021, Eqs. 14–15)."""
+        """Take one step of Adam up the bound with `held` fixed (Adam et al. 2021, Eqs. 14–15)."""
         parts = chosen(self.raw, self.plan.learn)
         gradient = grad(lambda parts: self.objective(parts, held, batch, scale))(parts)
         self.raw = {**self.raw, **self.adam.step(parts, gradient, rate)}
 
     def objective(self, parts: Table, held: Any, batch: Batch, scale: float) -> Any:
-        """The bound at raw learned parts, q following what is held."""
+        """Return the bound at raw learned parts, where q follows what is held."""
         theta = constrained({**self.raw, **parts})
         return self.family.bound_at(theta, self.family.tie(theta, held), batch, scale)
 
@@ -123,7 +123,7 @@ class Loop:
         self.state = {**old, "x": family.tie(self.theta, held)}
 
     def climb_through(self) -> None:
-        """A point every `m_steps` iterations; after an early stop, points at the last θ."""
+        """Add a point every `m_steps` iterations; after an early stop, points at the last θ."""
         plan, taken = self.plan, [0]
         batch = self.draws.all_rows()
 
@@ -141,12 +141,12 @@ class Loop:
             self.e_phase_and_point()
 
     def bound(self) -> float:
-        """The bound on all data, with the noise of evaluation and every basis point."""
+        """Return the bound on all data, with the noise of evaluation and every basis point."""
         x, rows = self.state["x"], self.draws.all_rows()
         return float(self.family.bound_at(self.theta, x, rows, 1.0))
 
     def point(self) -> Point:
-        """Bound, scores and hyperparameters of the current θ and q."""
+        """Return bound, scores and hyperparameters of the current θ and q."""
         theta, family, x = self.theta, self.family, self.state["x"]
         numbers = {"iteration": self.iteration, "elbo": self.bound()}
         numbers |= test_scores(family, theta, x, self.data, self.draws.test_rows())

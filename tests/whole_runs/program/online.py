@@ -35,7 +35,7 @@ class Growing:
 
 
 def new_points(X: Floats, known: Floats, lengthscales: Floats, count: int) -> list[int]:
-    """The first rows of X that lie apart from `known` and from each other, at most `count`."""
+    """Return the first rows of X that lie apart from `known` and from each other, at most `count`."""
     taken: list[int] = []
     for i, x in enumerate(X):
         others = [*known, *(X[j] for j in taken)]
@@ -68,7 +68,7 @@ class Online(Loop):
         super().__init__(family, data, {**theta, **begun}, draws, settings)
 
     def larger_basis(self, theta: Table, name: str, X: Floats, lengthscales: Floats) -> Table:
-        """The arrays of a basis with the points that it lacks; none where they are too few."""
+        """Return the arrays of a basis with the points that it lacks; none if they are too few."""
         old, plan = theta[name], self.growing
         count = min(plan.increment, plan.limits[name] - len(old))
         rows = new_points(X, old, lengthscales, count)
@@ -91,7 +91,7 @@ class Online(Loop):
             self.adam.grow(chosen(self.raw, self.plan.learn))
 
     def until(self, last: int) -> None:
-        """Iterations up to a number, and their trace points."""
+        """Go on to iteration `last`, with trace points."""
         plan, family = self.growing, self.family
         schedule = falling(self.gamma0, plan.decay)
         while self.iteration < last:
@@ -120,7 +120,7 @@ class Online(Loop):
 
 
 def best_of_trials(runs: dict[float, Online], plan: Growing) -> Online:
-    """The run, from its beginning, of the γ₀ whose bound is the highest after the trial.
+    """Return the run, from its beginning, of the γ₀ whose bound is the highest after the trial.
 
     The runs have equal draws, so that each goes on as if it had been alone.
     """
@@ -134,5 +134,5 @@ def best_of_trials(runs: dict[float, Online], plan: Growing) -> Online:
 
 
 def first_rows(data: Data, size: int | None, seed: int) -> Any:
-    """The rows that the first iteration will draw, from which the bases begin."""
+    """Return the rows that the first iteration will draw, from which the bases begin."""
     return Draws(data, size, seed, (0, 0), 0).numbers()

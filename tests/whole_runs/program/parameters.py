@@ -17,14 +17,14 @@ KERNEL, LIKELIHOOD = ("variance", "lengthscales"), ("noise_variance", "scale")
 
 
 def part_of(name: str) -> str:
-    """Which of kernel, likelihood, inducing a named array of θ belongs to."""
+    """Return the part, kernel, likelihood or inducing, of a named array of θ."""
     if name in KERNEL:
         return "kernel"
     return "likelihood" if name in LIKELIHOOD else "inducing"
 
 
 def constrained(raw: Mapping[str, Any]) -> Table:
-    """θ = floor + log(1 + eʳᵃʷ) for kernel and likelihood, inducing inputs as they are."""
+    """Return θ = floor + log(1 + eʳᵃʷ) for kernel and likelihood, inducing inputs as they are."""
     return {
         name: x if part_of(name) == "inducing" else FLOOR + anp.logaddexp(0.0, x)
         for name, x in raw.items()
@@ -32,7 +32,7 @@ def constrained(raw: Mapping[str, Any]) -> Table:
 
 
 def unconstrained(theta: Mapping[str, Any]) -> Table:
-    """The raw values of θ."""
+    """Return the raw values of θ."""
     return {
         name: np.asarray(x, dtype=np.float64)
         if part_of(name) == "inducing"
@@ -42,5 +42,5 @@ def unconstrained(theta: Mapping[str, Any]) -> Table:
 
 
 def chosen(raw: Mapping[str, Any], learn: tuple[str, ...]) -> Table:
-    """The arrays of the parts that are learned, part by part."""
+    """Return the arrays of the parts that are learned, part by part."""
     return {name: raw[name] for part in learn for name in raw if part_of(name) == part}

@@ -13,7 +13,7 @@ def constant(rate: float) -> Schedule:
 
 
 def rising(start: float, end: float, steps: int) -> Schedule:
-    """Log-linear from `start`, `end` first met at iteration 1 + `steps`, and kept."""
+    """Return a log-linear rise from `start`; `end` is first met at iteration 1 + `steps`, and kept."""
 
     def rate(i: int) -> float:
         if i > steps:
@@ -24,5 +24,5 @@ def rising(start: float, end: float, steps: int) -> Schedule:
 
 
 def falling(start: float, decay: float) -> Schedule:
-    """γ₀/(1 + decay·√t) with t = i − 1 (Cheng and Boots 2017, Sec. 4)."""
+    """Return γ₀/(1 + decay·√t) with t = i − 1 (Cheng and Boots 2017, Sec. 4)."""
     return lambda i: start / (1.0 + decay * math.sqrt(i - 1))

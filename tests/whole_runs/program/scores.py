@@ -13,7 +13,7 @@ from program.parameters import LIKELIHOOD, Table
 
 
 def test_scores(family: Family, theta: Table, x: Any, data: Data, rows: Batch) -> Table:
-    """The scores at the test rows; of regression also in the units of y."""
+    """Return the scores at the test rows; of regression also in the units of y."""
     likelihood, y = family.likelihood, rows.y
     mu, v = family.marginals(theta, family.q(theta, x), rows.X)
     nlpd = -float(np.mean(likelihood.log_density(theta, y, mu, v, rows.noise)))
@@ -47,13 +47,13 @@ def test_scores(family: Family, theta: Table, x: Any, data: Data, rows: Batch) -
 
 
 def squared_distance(chances: Any, y: Any) -> float:
-    """Mean of (p − y)² of two classes, of the sum over classes of more."""
+    """Return the mean of (p − y)² for two classes, of its sum over classes for more."""
     squares = [(p - (y == c)) ** 2 for c, p in enumerate(chances)]
     return float(np.mean(squares[1] if len(squares) == 2 else sum(squares[1:], squares[0])))
 
 
 def miscalibration(chance: Any, right: Any) -> float:
-    """Over fifteen bins of the chance of the guess: their weight times how far they are off."""
+    """Return the sum over fifteen bins of the guess's chance of their weight times their error."""
     total = 0.0
     for low in np.arange(15) / 15:
         inside = (chance > low) & (chance <= low + 1 / 15)
@@ -63,7 +63,7 @@ def miscalibration(chance: Any, right: Any) -> float:
 
 
 def of_gaussians(mean: Any, deviation: Any, y: Any) -> Table:
-    """E|Y − y| − E|Y − Y'|/2, and how many targets lie below quantiles."""
+    """Return E|Y − y| − E|Y − Y'|/2, and the shares of targets below quantiles."""
     gap = mean - y
     tail = np.exp(-0.5 * (gap / deviation) ** 2) * deviation * np.sqrt(2 / np.pi)
     distance = tail + gap * (1 - 2 * ndtr(-gap / deviation))
@@ -74,7 +74,7 @@ def of_gaussians(mean: Any, deviation: Any, y: Any) -> Table:
 
 
 def in_few_numbers(theta: Table) -> Table:
-    """Kernel and likelihood parameters."""
+    """Return kernel and likelihood parameters."""
     lengthscales = np.ravel(theta["lengthscales"])
     numbers = {
         "variance": float(theta["variance"]),
@@ -86,7 +86,7 @@ def in_few_numbers(theta: Table) -> Table:
 
 
 def negative_betas(family: Family, theta: Table, x: Any, rows: Batch) -> int:
-    """Training rows with β < 0 in some latent, before any clipping."""
+    """Count training rows with β < 0 in some latent, before any clipping."""
     mu, v = family.marginals(theta, family.q(theta, x), rows.X)
     _, beta = family.likelihood.raw_gradients(theta, rows.y, mu, v, rows.noise)
     return int(np.sum(np.any(beta < 0.0, axis=0)))
