@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.cases import MatrixCase, SmallProblem
-from svgpbench.checks.dense.gaussians import NO_NOISE, Dense, float_arrays
+from svgpbench.checks.dense.gaussians import NO_NOISE, Dense, adam_move, float_arrays
 from svgpbench.checks.evaluate import ADAM_RATE, Arrays
 from svgpbench.kernels import Theta
-from svgpbench.numerics.adam import BETA1, BETA2, EPSILON
 from svgpbench.plugins import load_backend
 
 Floats = npt.NDArray[np.float64]
@@ -98,16 +97,6 @@ def decoupled_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -
     out |= {"e_step/q_cov": S[:, step.size :, step.size :]}
     out["gradients/objective"] = np.asarray(new.sampled_elbo(a, *new.decoupled(a, L_B)))
     return out
-
-
-def adam_move(numbers: Arrays, name: str, g: Floats, rate: float) -> Floats:
-    """Return Adam's change of a parameter, whose moments are `state/adam.mean{name}` and so on."""
-    mean = BETA1 * numbers[f"state/adam.mean{name}"] + (1 - BETA1) * g
-    square = BETA2 * numbers[f"state/adam.square{name}"] + (1 - BETA2) * g**2
-    # the state's powers are those of the steps before this one
-    mean = mean / (1 - numbers["state/adam.power1"] * BETA1)
-    spread = np.sqrt(square / (1 - numbers["state/adam.power2"] * BETA2))
-    return np.asarray(rate * mean / (spread + EPSILON))
 
 
 def values(union: Union, a: Floats, m: Floats, S: Floats) -> Arrays:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.cases import MatrixCase, SmallProblem
-from svgpbench.checks.dense.gaussians import Dense, float_arrays, times
+from svgpbench.checks.dense.gaussians import Dense, adam_move, float_arrays, times
 from svgpbench.checks.evaluate import ADAM_RATE, RATE, Arrays
 from svgpbench.kernels import Theta
 
@@ -76,15 +76,12 @@ def next_moments(
 def adam_step(dense: Dense, mu: Floats, g: Floats, numbers: Arrays) -> tuple[Floats, Floats]:
     """Return (μ, g) after Adam's next step on (μ, log(eᵍ − 1))."""
     d_mu, d_g = slope(dense, mu, g)
-    steps = []
     # g = log(1 + eˣ) has the slope 1 − e⁻ᵍ; expm1 keeps its digits at small g
-    for part, gradient in (("mu", d_mu), ("g", d_g * -np.expm1(-g))):
-        mean = 0.9 * numbers[f"state/adam.moments.mean.{part}"] + 0.1 * gradient
-        square = 0.999 * numbers[f"state/adam.moments.square.{part}"] + 0.001 * gradient**2
-        # the state is that after two steps: this is the third
-        corrected = np.sqrt(square / (1 - 0.999**3)) + 1e-8
-        steps.append(ADAM_RATE * mean / (1 - 0.9**3) / corrected)
-    return mu + steps[0], np.log1p(np.exp(np.log(np.expm1(g)) + steps[1]))
+    move_mu, move_x = (
+        adam_move(numbers, name, gradient, ADAM_RATE, "state/adam.moments")
+        for name, gradient in ((".mu", d_mu), (".g", d_g * -np.expm1(-g)))
+    )
+    return mu + move_mu, np.log1p(np.exp(np.log(np.expm1(g)) + move_x))
 
 
 def diagonal_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -> Arrays:

@@ -190,6 +190,19 @@ def natural_gradient_step(
     return times(covariance, theta1), covariance
 
 
+def adam_move(
+    numbers: Arrays, name: str, g: Floats, rate: float, moments: str = "state/adam"
+) -> Floats:
+    """Return the change of a parameter by Adam's third step, from its moments after two.
+
+    The moments are `{moments}.mean{name}` and `{moments}.square{name}`.
+    """
+    mean = 0.9 * numbers[f"{moments}.mean{name}"] + 0.1 * g
+    square = 0.999 * numbers[f"{moments}.square{name}"] + 0.001 * g**2
+    spread = np.sqrt(square / (1 - 0.999**3)) + 1e-8
+    return np.asarray(rate * mean / (1 - 0.9**3) / spread)
+
+
 def float_arrays(values: Mapping[str, npt.ArrayLike]) -> Arrays:
     """Return values as float64 arrays, by the same names."""
     return {name: np.asarray(x, dtype=np.float64) for name, x in values.items()}

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from svgpbench.checks.cases import VARIANTS, MatrixCase, SmallProblem
 from svgpbench.checks.dense.diagonal import diagonals
-from svgpbench.checks.dense.gaussians import Dense, float_arrays, times
+from svgpbench.checks.dense.gaussians import Dense, adam_move, float_arrays, times
 from svgpbench.checks.evaluate import ADAM_RATE, Arrays
 from svgpbench.kernels import Theta
 
@@ -105,7 +105,10 @@ def relaxed_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -> 
     now = relaxed(dense(theta, problem.batches[0]), B)
     found = found_factor(case, now.K_s, B)
     step = relaxed(dense(theta, problem.batches[2]), found)
-    new_a, new_raw = _adam_step(numbers, *step.slopes(), s)
+    d_a, d_s = step.slopes()
+    new_a = a + adam_move(numbers, ".a", d_a, ADAM_RATE)
+    # softplus has the slope 1 − e⁻ˢ; expm1 keeps its digits at small s
+    new_raw = raw_s + adam_move(numbers, ".raw_s", d_s * -np.expm1(-s), ADAM_RATE)
     after = relaxed(step.dense, found, new_a, np.logaddexp(0.0, new_raw))
     # an M-step finds T at the old θ
     new = relaxed(dense(theta_moved, np.arange(n)), found)
@@ -122,16 +125,3 @@ def relaxed_arrays(case: MatrixCase, problem: SmallProblem, numbers: Arrays) -> 
         "gradients/objective": new.bound(),
     }
     return float_arrays(out)
-
-
-def _adam_step(numbers: Arrays, d_a: Floats, d_s: Floats, s: Floats) -> tuple[Floats, Floats]:
-    """Return (a, softplus⁻¹ s) after Adam's next step."""
-    steps = []
-    # softplus has the slope 1 − e⁻ˢ; expm1 keeps its digits at small s
-    for part, gradient in (("a", d_a), ("raw_s", d_s * -np.expm1(-s))):
-        mean = 0.9 * numbers[f"state/adam.mean.{part}"] + 0.1 * gradient
-        square = 0.999 * numbers[f"state/adam.square.{part}"] + 0.001 * gradient**2
-        # the state is that after two steps: this is the third
-        corrected = np.sqrt(square / (1 - 0.999**3)) + 1e-8
-        steps.append(numbers[f"state/moved.{part}"] + ADAM_RATE * mean / (1 - 0.9**3) / corrected)
-    return steps[0], steps[1]

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from svgpbench.checks.cases import MatrixCase, SmallProblem
 from svgpbench.checks.dense.coupled import tied
-from svgpbench.checks.dense.decoupled import Union, adam_move, at_batches, values
-from svgpbench.checks.dense.gaussians import Dense, natural_gradient_step
+from svgpbench.checks.dense.decoupled import Union, at_batches, values
+from svgpbench.checks.dense.gaussians import Dense, adam_move, natural_gradient_step
 from svgpbench.checks.evaluate import RATE, Arrays
 from svgpbench.methods.orthogonal import OrthogonalSVGP
 
