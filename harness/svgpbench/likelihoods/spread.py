@@ -6,7 +6,7 @@ With NumPy, for a regression: the density is summed over counts, or integrated o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,8 @@ from jaxtyping import Float
 from svgpbench.errors import UserError
 
 Floats = npt.NDArray[np.float64]
-LogDensity = Callable[[Float[Floats, "K b"]], Float[Floats, "K b"]]
+# a text: `NDArray` is no class from Python 3.12 and NumPy 2.5 on, and jaxtyping asks for one
+LogDensity: TypeAlias = "Callable[[Float[Floats, 'K b']], Float[Floats, 'K b']]"
 """y → log p(y) at every test point."""
 
 GRID = np.linspace(-14.0, 14.0, 561)
