@@ -1,123 +1,104 @@
-"""Any bytes give arrays or a DataError of one line, by every reader of the registry.
-
-SVGPBENCH_PROPERTY_CASES sets how many cases each reader gets; 10 000 take minutes.
-"""
+"""Any bytes give arrays or a DataError of one line: from a reader of the registry, from a user's table."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import TypeAlias, get_args
+import json
+from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 import pytest
+from broken_tables import NUMERALS, TEXT, WHOLE, broken_table, user_table_files
 from declared import declared, read_entry
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from nearly_good import ARROW, MAT, NEARLY, NPZ, NUMERALS, TEXT, WORKBOOK, XLSX, damaged
-from test_file_formats import ARFF, idx
+from watched_parsers import TIMES, Parser, read_broken_files
 
-from svgpbench_datasets import DataError, DatasetEntry
+from svgpbench_datasets import DatasetEntry, load_user_table
 from svgpbench_datasets.reading.formats import READERS
 from svgpbench_datasets.reading.numbers import Positions, numbers
 from svgpbench_datasets.reading.table import frames_of_rows
 from svgpbench_datasets.reading.text import TextLines, plain_numbers, text_rows
 
-CASES = int(os.environ.get("SVGPBENCH_PROPERTY_CASES", "60"))
-MANY = settings(
-    max_examples=CASES,
-    deadline=5000,  # milliseconds: a reader that hangs fails
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-
-
-Test: TypeAlias = Callable[..., None]
 LABELLED = {"task": "classification", "labels": {"0": 0, "1": 1}}
-WHOLE = b"a,b,c\n1,2,0\n3,4,1\n"
-GOOD = {
-    "whitespace": (WHOLE.replace(b",", b"  "), {"header": True}),
-    "csv": (WHOLE, {"header": True}),
-    "semicolon": (WHOLE.replace(b",", b";"), {"header": True, "missing": "drop-row"}),
-    "tab": (WHOLE.replace(b",", b"\t"), {"skip_lines": 1, **LABELLED}),
-    "arff": (
-        ARFF.encode(),
-        {
-            "columns": ["joint one", "plain", "class"],
-            "target": "plain",
-            "categories": {"class": ["a", "b"]},
-        },
-    ),
-    "idx": (idx((2, 3), b"\x01\x02\x00\x03\x04\x01"), LABELLED),
-    "mat": (MAT, {"variable": "m"}),
-    "xls": (WORKBOOK, {"header": True}),
-    "xlsx": (XLSX, {"header": True}),
-    "numpy": (NPZ, {}),
-    "parquet": (ARROW["parquet"], {}),
-    "feather": (ARROW["feather"], LABELLED),
+OF_ARFF = {
+    "columns": ["joint one", "plain", "class"],
+    "target": "plain",
+    "categories": {"class": ["a", "b"]},
 }
-OTHER = {"xlsx": "xls"}  # where one reader has two formats
-
-
+DECLARED: dict[str, dict[str, Any]] = {
+    "whitespace": {"header": True},
+    "csv": {"header": True},
+    "semicolon": {"header": True, "missing": "drop-row"},
+    "tab": {"skip_lines": 1, **LABELLED},
+    "pipe": {"header": True},
+    "arff": OF_ARFF,
+    "idx": LABELLED,
+    "mat": {"variable": "m"},
+    "xls": {"header": True},
+    "xlsx": {"header": True, "reader": "xls"},
+    "npy": {"reader": "numpy"},
+    "npz": {"reader": "numpy"},
+    "parquet": {},
+    "feather": LABELLED,
+}
+MAT, XLS = WHOLE["mat"], WHOLE["xls"]
 FOUND = {  # bytes that once ended the process, or took seconds
     "mat": [MAT[:176] + b"\x08" + MAT[177:], MAT[:177] + b"\xff" + MAT[178:]],
-    "xls": [WORKBOOK[:1598] + b"\xff\xf6" + WORKBOOK[1600:]],
+    "xls": [XLS[:1598] + b"\xff\xf6" + XLS[1600:]],
 }
 
 
-def found(reader: str) -> Callable[[Test], Test]:
-    """Examples that a reader is always given."""
-
-    def decorate(test: Test) -> Test:
-        for raw in FOUND.get(reader, ()):
-            test = example(raw)(test)
-        return test
-
-    return decorate
+def entry(name: str) -> DatasetEntry:
+    return declared(**{"reader": name, **DECLARED[name]})
 
 
-@pytest.mark.parametrize("reader", GOOD)
-def test_any_bytes_give_arrays_or_a_data_error(reader: str) -> None:
-    whole, changes = GOOD[reader]
-    described = declared(reader=OTHER.get(reader, reader), **changes)
+@pytest.mark.parametrize("name", DECLARED)
+def test_any_bytes_give_arrays_or_a_data_error(tmp_path: Path, name: str) -> None:
+    described = entry(name)
 
-    @MANY
-    @found(reader)
-    @given(st.one_of(st.binary(max_size=400), TEXT, damaged(whole), NEARLY[reader], NEARLY[reader]))
-    def holds(raw: bytes) -> None:
-        try:
-            X, y = read_entry(described, lambda _: raw)
-        except DataError as error:
-            assert len(str(error).splitlines()) == 1
-        else:
-            assert X.shape == (2, len(described.features))
-            assert np.isfinite(X).all()
-            assert y.shape == (2,)
+    def read(folder: Path) -> None:
+        X, y = read_entry(described, lambda _: (folder / "t").read_bytes())
+        assert X.shape == (2, len(described.features))
+        assert np.isfinite(X).all()
+        assert y.shape == (2,)
 
-    holds()
+    files = broken_table(name).map(lambda raw: {"t": raw})
+    found = [{"t": raw} for raw in FOUND.get(name, ())]
+    parser = Parser(files, read, 60, limit_s=5.0, unreadable=0, examples=found)
+    read_broken_files(parser, tmp_path / "files")
 
 
-@pytest.mark.parametrize("reader", GOOD)
-def test_the_undamaged_file_is_read(reader: str) -> None:
-    whole, changes = GOOD[reader]
-    X, y = read_entry(declared(reader=OTHER.get(reader, reader), **changes), lambda _: whole)
-    expected = (
-        [[-3, 1], [1, 0]]
-        if reader == "arff"
-        else [[0, 1], [3, 4]]
-        if reader == "mat"
-        else [[1, 2], [3, 4]]
-    )
+@pytest.mark.parametrize("name", DECLARED)
+def test_any_bytes_of_a_user_give_a_data_set_or_a_data_error(tmp_path: Path, name: str) -> None:
+    def read(folder: Path) -> None:
+        options = json.loads((folder / "options.json").read_text())
+        (file,) = folder.glob("own.*")
+        table = load_user_table(file, **options)
+        assert np.isfinite(table.X).all() and np.isfinite(table.y).all()
+        assert table.X.shape == (len(table.y), len(table.feature_names))
+
+    read_broken_files(Parser(user_table_files(name), read, 60), tmp_path / "files")
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_the_undamaged_file_is_read(name: str) -> None:
+    X, y = read_entry(entry(name), lambda _: WHOLE[name])
+    expected = {"arff": [[-3, 1], [1, 0]], "mat": [[0, 1], [3, 4]]}.get(name, [[1, 2], [3, 4]])
     assert sorted(X.tolist()) == expected
     assert len(y) == 2
 
 
 def test_every_reader_may_be_declared() -> None:
-    assert set(get_args(get_args(DatasetEntry.model_fields["reader"].annotation)[0])) == set(
-        READERS
-    )
+    declarable = get_args(get_args(DatasetEntry.model_fields["reader"].annotation)[0])
+    assert set(declarable) == set(READERS) == {entry(name).reader for name in DECLARED}
 
 
-@MANY
+@settings(
+    max_examples=60 * TIMES,
+    deadline=5000,  # milliseconds
+    derandomize=TIMES == 1,
+)
 @given(
     raw=st.one_of(
         TEXT, NUMERALS, st.lists(st.floats(allow_nan=False)).map(lambda v: repr(v)[1:-1].encode())

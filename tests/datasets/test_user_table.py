@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
-import lzma
-import zipfile
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,11 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from nearly_good import ARROW, MAT, NPZ, XLSX, damaged
+from broken_tables import zipped
 
-from svgpbench_datasets import DataError, Dataset, load_user_table
+from svgpbench_datasets import DataError, load_user_table
 
 GOOD = "x1,x2,y\n1,2,3\n4,5.5,6\n-7,8e-1,9\n"
 
@@ -282,52 +275,15 @@ def test_a_path_that_is_no_table_is_refused(tmp_path: Path) -> None:
     refused(csv(tmp_path, b"", "empty.parquet"), r"empty\.parquet is empty")
 
 
-def load_or_refuse(path: Path, **options: Any) -> None:
-    try:
-        dataset = load_user_table(path, **options)
-    except DataError as error:
-        assert len(str(error).splitlines()) == 1
-    else:
-        assert isinstance(dataset, Dataset)
-        assert np.isfinite(dataset.X).all()
-
-
-CELL = st.sampled_from(["1", "-2.5", "0", "y", "x", "", "nan", '"', "\r", "\x00", "é", "1e400"])
-ROWS = st.lists(st.lists(CELL, min_size=1, max_size=4).map(",".join), max_size=6).map("\n".join)
-FREELY = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-
-
-@FREELY
-@given(
-    raw=st.one_of(
-        st.binary(max_size=300),
-        st.text(max_size=100).map(lambda text: text.encode("utf-8", "surrogatepass")),
-        ROWS.map(lambda rows: f"x,y\n{rows}\n".encode()),
-    ),
-    task=st.sampled_from(["regression", "classification"]),
-)
-def test_any_bytes_as_csv_give_a_data_set_or_a_data_error(
-    tmp_path: Path, raw: bytes, task: str
-) -> None:
-    load_or_refuse(csv(tmp_path, raw), target="y", task=task)
-
-
-def packed(member: bytes) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("t.csv", member)
-    return file.getvalue()
-
-
 def test_a_zip_whose_one_file_lost_its_name_is_refused(tmp_path: Path) -> None:
-    nameless = b"\0.csv".join(packed(GOOD.encode()).rsplit(b"t.csv", 1))  # in the central directory
+    nameless = b"\0.csv".join(
+        zipped(GOOD.encode(), "t.csv").rsplit(b"t.csv", 1)
+    )  # in the central directory
     refused(csv(tmp_path, nameless, "nameless.zip"), "'' in the archive is not a plain file")
 
 
 def test_a_zip_whose_names_are_no_text_is_refused(tmp_path: Path) -> None:
-    whole = packed(GOOD.encode())
+    whole = zipped(GOOD.encode(), "t.csv")
     central = whole.index(b"PK\1\2")
     for name in (30, central + 46):  # before the member itself, and in the central directory
         raw = bytearray(whole)
@@ -335,28 +291,3 @@ def test_a_zip_whose_names_are_no_text_is_refused(tmp_path: Path) -> None:
             raw[flags + 1] |= 8  # names are UTF-8
         raw[name] = 0xAB
         refused(csv(tmp_path, bytes(raw), "odd.zip"), "can.* be read.*invalid start byte")
-
-
-WHOLE = {
-    "parquet": ARROW["parquet"],
-    "feather": ARROW["feather"],
-    "xlsx": XLSX,
-    "npz": NPZ,
-    "mat": MAT,
-    "csv.gz": gzip.compress(GOOD.encode()),
-    "csv.xz": lzma.compress(GOOD.encode()),
-    "csv.bz2": bz2.compress(GOOD.encode()),
-    "zip": packed(GOOD.encode()),
-}
-
-
-@pytest.mark.parametrize("ending", WHOLE)
-def test_any_damage_gives_a_data_set_or_a_data_error(tmp_path: Path, ending: str) -> None:
-    @FREELY
-    @given(damaged(WHOLE[ending]))
-    def holds(raw: bytes) -> None:
-        path = csv(tmp_path, raw, f"damaged.{ending}")
-        target = {"npz": "x3", "mat": "x3"}.get(ending, "c" if "csv" not in ending else "y")
-        load_or_refuse(path, target=target, task="regression")
-
-    holds()

@@ -1,11 +1,10 @@
-"""Records that commands show with `--from-records`, and plans, made wrong; commands read them."""
+"""Broken records that commands show with `--from-records`, and broken plans; commands read them."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import json
-import random
 import tomllib
 from collections.abc import Callable
 from functools import cache
@@ -13,15 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.font_manager  # noqa: F401 - makes folders of the user's, once
-from mutated_text import json_mutated, toml_mutated
+from broken_files import broken_json, broken_toml, seldom
+from hypothesis import strategies as st
 from own_files import RESULTS, ROOT
+from watched_parsers import Files
 
 from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
 
+PLANS = {
+    "learning": ROOT / "harness/svgpbench/benchmarks/time_to_target/plan.toml",
+    "survival": ROOT / "harness/svgpbench/benchmarks/stability/plan.toml",
+}
+
 
 def command(*arguments: str) -> str:
-    """What a command prints; its one line on standard error is raised as the mistake that it is."""
+    """Return what a command prints. Its one line on standard error is raised as a user's mistake."""
     out, error = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
         code = exit_code(arguments)
@@ -40,11 +46,10 @@ def speed_record(name: str) -> dict[str, Any]:
     return found | {"cells": found["cells"][:4], "environment": {}}
 
 
-def write_speed(folder: Path, rng: random.Random) -> None:
-    tree = speed_record(
-        rng.choice(("cpu-M100-two-threads.json", "cpu-M500.json", "adam2021-fig4.json"))
-    )
-    (folder / "speed.json").write_bytes(json_mutated(tree, rng))
+@st.composite
+def speed_files(draw: st.DrawFn) -> Files:
+    names = ("cpu-M100-two-threads.json", "cpu-M500.json", "adam2021-fig4.json")
+    return {"speed.json": draw(broken_json(speed_record(draw(st.sampled_from(names)))))}
 
 
 def read_speed(folder: Path) -> object:
@@ -52,27 +57,22 @@ def read_speed(folder: Path) -> object:
 
 
 @cache
-def lines_of(part: str, library: str) -> list[dict[str, Any]]:
-    text = (RESULTS / part / f"{library}.jsonl").read_text("utf-8")
+def lines_of(part: str) -> list[dict[str, Any]]:
+    text = (RESULTS / part / "svgpbench.jsonl").read_text("utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 
-def lines_writer(part: str, plan: Path) -> Callable[[Path, random.Random], None]:
-    """Writes records of lines, one of them or the plan made wrong."""
-
-    def write(folder: Path, rng: random.Random) -> None:
-        found = list(lines_of(part, "svgpbench"))
-        tree, of_plan = tomllib.loads(plan.read_text("utf-8")), rng.random() < 0.3
-        (folder / "plan.toml").write_bytes(
-            toml_mutated(tree, rng) if of_plan else plan.read_bytes()
-        )
-        lines = [json.dumps(one).encode() for one in found]
-        if not of_plan:
-            for at in rng.sample(range(len(lines)), len(lines) // 3):
-                lines[at] = json_mutated(found[at], rng)
-        (folder / "svgpbench.jsonl").write_bytes(b"\n".join(lines))
-
-    return write
+@st.composite
+def line_files(draw: st.DrawFn, part: str) -> Files:
+    """Draw a plan and a file of records, a line each; a third of the lines or the plan is broken."""
+    plan, records = PLANS[part].read_bytes(), lines_of(part)
+    lines = [json.dumps(record).encode() for record in records]
+    if draw(seldom(30)):
+        plan = draw(broken_toml(tomllib.loads(plan.decode())))
+    else:
+        for at in draw(st.permutations(range(len(lines))))[: len(lines) // 3]:
+            lines[at] = draw(broken_json(records[at]))
+    return {"plan.toml": plan, "svgpbench.jsonl": b"\n".join(lines)}
 
 
 def lines_reader(name: str) -> Callable[[Path], object]:
@@ -81,7 +81,3 @@ def lines_reader(name: str) -> Callable[[Path], object]:
         return command(name, "--from-records", "--library", "svgpbench", *place)
 
     return read
-
-
-LEARNING = ROOT / "harness/svgpbench/benchmarks/time_to_target/plan.toml"
-SURVIVAL = ROOT / "harness/svgpbench/benchmarks/stability/plan.toml"

@@ -1,43 +1,68 @@
-"""A slice of `make fuzz`: files made wrong are refused in one line, by every parser, and touch nothing."""
+"""Broken files are read or refused in one line by every parser, and touch nothing; `make fuzz` reads more."""
 
 from __future__ import annotations
 
 import json
-import os
-import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from campaign import run_campaign
-from parsers import parsers
-from watching import Door, watched
+from argument_lists import argument_files, read_arguments, writes
+from command_files import line_files, lines_reader, read_speed, speed_files
+from hypothesis import strategies as st
+from own_files import (
+    broken_paper_files,
+    experiment_files,
+    parquet_files,
+    read_experiment,
+    read_paper,
+    read_parquet_records,
+    read_record,
+    record_files,
+)
+from watched_parsers import Parser, read_broken_files, watched, write_files
 
-MUTATIONS = int(os.environ.get("SVGPBENCH_FUZZ", "240"))
-PARSERS = dict(parsers())
-UNSTRUCTURED = ("tables", "arguments")
+from svgpbench.benchmarks.stability.records import StabilityRecord
+from svgpbench.benchmarks.time_to_target.records import TrainingRecord
+from svgpbench.benchmarks.timing.report import SpeedReport
+from svgpbench.experiments.loading import Experiment
+from svgpbench.papers.loading import PaperFile
+from svgpbench.results import parquet_file
+from svgpbench.results.records import Record
+from svgpbench_datasets import DataError
+
+FILES = {
+    name: Parser(files, read, cases, door)
+    for name, files, read, cases, door in [
+        ("experiments", experiment_files(), read_experiment, 60, (Experiment, "model_validate_json")),
+        ("records (JSON)", record_files(), read_record, 48, (Record, "model_validate")),
+        ("records (Parquet)", parquet_files(), read_parquet_records, 24, (parquet_file, "_digest")),
+        ("papers", broken_paper_files(), read_paper, 24, (PaperFile, "model_validate_json")),
+        ("speed records", speed_files(), read_speed, 7, (SpeedReport, "from_json")),
+        ("learning", line_files("learning"), lines_reader("learn"), 5, (TrainingRecord, "from_line")),
+        ("survival", line_files("survival"), lines_reader("survive"), 5, (StabilityRecord, "from_line")),
+    ]
+}  # fmt: skip
+ARGUMENTS = Parser(argument_files(), read_arguments, 15, writes=writes)
 
 
-@pytest.mark.parametrize("name", PARSERS)
-def test_a_file_made_wrong_is_read_or_refused_in_one_line(name: str) -> None:
-    parser = PARSERS[name]
-    share = parser.share / sum(one.share for one in PARSERS.values())
-    counts = run_campaign(name, parser, range(max(5, round(MUTATIONS * share))), seed=1)
-    assert counts.failures == []
-    if name not in UNSTRUCTURED:
-        assert counts.reached >= 0.3 * counts.mutations
+@pytest.mark.parametrize("name", FILES)
+def test_a_broken_file_is_read_or_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    outcomes = read_broken_files(FILES[name], tmp_path / "files")
+    assert sum(x.reached for x in outcomes) >= 0.3 * len(outcomes)
 
 
-@pytest.mark.parametrize("name", [x for x in PARSERS if x not in UNSTRUCTURED])
-def test_a_file_that_is_not_made_wrong_is_accepted(
-    monkeypatch: pytest.MonkeyPatch, name: str
+def test_broken_arguments_are_followed_or_refused_in_one_line(tmp_path: Path) -> None:
+    read_broken_files(ARGUMENTS, tmp_path / "files")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_not_broken_is_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("mutations.CHANGES", (lambda *_: None,))
-    monkeypatch.setattr("campaign.UNREADABLE", 0.0)
-    for module in ("mutated_text", "own_files"):
-        monkeypatch.setattr(f"{module}.WHOLE_FILES", 0.0)
-        monkeypatch.setattr(f"{module}.bytes_mutated", lambda raw, rng: raw)
-    counts = run_campaign(name, PARSERS[name], range(4))
-    assert (counts.failures, counts.accepted, counts.reached) == ([], 4, 4)
+    monkeypatch.setattr("broken_files.CHANGES", (0,))
+    outcomes = read_broken_files(FILES[name]._replace(cases=4, unreadable=0), tmp_path / "files")
+    assert {(x.end, x.reached) for x in outcomes} == {("accepted", True)}
 
 
 @pytest.mark.parametrize(("arguments", "may"), [(["--out", "x"], True), (["--json"], False)])
@@ -45,7 +70,7 @@ def test_a_command_writes_where_it_is_told_to_alone(
     tmp_path: Path, arguments: list[str], may: bool
 ) -> None:
     (tmp_path / "arguments.json").write_text(json.dumps(["data", "split", "pima", *arguments]))
-    assert PARSERS["arguments"].writes(tmp_path) is may
+    assert writes(tmp_path) is may
 
 
 def raises(folder: Path) -> None:
@@ -57,6 +82,10 @@ def hangs(folder: Path) -> None:
         pass
 
 
+def takes_memory(folder: Path) -> None:
+    bytes(1 << 28)
+
+
 def leaves_a_file(folder: Path) -> None:
     (folder / "left").write_text("")
 
@@ -66,8 +95,6 @@ def writes_elsewhere(folder: Path) -> None:
 
 
 def says_two_lines(folder: Path) -> None:
-    from svgpbench_datasets import DataError
-
     raise DataError("one\ntwo")
 
 
@@ -76,21 +103,25 @@ def says_two_lines(folder: Path) -> None:
     [
         (raises, "KeyError: 'a key'"),
         (hangs, "HangsError: more than"),
+        (takes_memory, "MemoryError"),
         (leaves_a_file, "it wrote in the folder"),
         (writes_elsewhere, 'it wrote ["open '),
         (says_two_lines, "['one', 'two']"),
     ],
 )
 def test_each_kind_of_failure_is_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: object, why: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Callable[[Path], object], why: str
 ) -> None:
-    monkeypatch.setattr("watching.LIMIT_S", 0.1)
-    folder = tmp_path / "files"
-    folder.mkdir()
-    door = Door(random, "random")
-    try:
-        outcome = watched(fault, folder, door)  # type: ignore[arg-type]
-    finally:
-        door.close()
+    monkeypatch.setattr("watched_parsers.MEMORY", 1 << 26)
+    parser = Parser(st.just({"own": b""}), fault, 1, (json, "loads"), limit_s=0.1)
+    write_files(tmp_path / "files", {"own": b""})
+    outcome = watched(parser, tmp_path / "files")
     assert (outcome.end, outcome.reached) == ("failed", False)
     assert outcome.why.startswith(why)
+
+
+def test_a_failure_names_the_folder_of_its_files(tmp_path: Path) -> None:
+    parser = Parser(st.sampled_from([{"own": b"a"}, {"own": b""}]), raises, 2)
+    with pytest.raises(AssertionError, match=f"KeyError: 'a key'; the files are in {tmp_path}"):
+        read_broken_files(parser, tmp_path / "files")
+    assert (tmp_path / "files" / "own").read_bytes() == b"a"  # the simplest

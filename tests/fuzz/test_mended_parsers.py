@@ -165,7 +165,7 @@ def test_lines_of_another_form_are_passed_over(
     read: Callable[[Path], dict[Any, Any]],
     changes: tuple[dict[str, Any], ...],
 ) -> None:
-    good = lines_of(part, "svgpbench")[0]
+    good = lines_of(part)[0]
     lines = [json.dumps(good | change) for change in changes]
     (tmp_path / "own.jsonl").write_text("\n".join([*lines, "[" * 100_000, json.dumps(good)]))
     assert len(read(tmp_path)) == 1
