@@ -69,17 +69,18 @@ def read_broken_files(parser: Parser, folder: Path) -> list[Outcome]:
     """Read broken files with a parser, and fail at the first that it neither reads nor refuses."""
     outcomes = []
 
-    def holds(files: Files, unreadable: bool) -> None:
+    def holds(files: Files, unreadable: bool, chosen: int) -> None:
         write_files(folder, files)
         if unreadable and (names := sorted(files.keys() - set(OWN))):
-            (folder / names[-1]).unlink()
-            (folder / names[-1]).mkdir()
+            path = folder / names[chosen % len(names)]
+            path.unlink()
+            path.mkdir()
         outcomes.append(watched(parser, folder))
         assert outcomes[-1].end != "failed", f"{outcomes[-1].why}; the files are in {folder}"
 
     for files in parser.examples:
-        holds = example(files, False)(holds)
-    given(parser.files, seldom(parser.unreadable))(
+        holds = example(files, False, 0)(holds)
+    given(parser.files, seldom(parser.unreadable), st.integers(0, 99))(
         settings(
             max_examples=parser.cases * TIMES,
             deadline=None,

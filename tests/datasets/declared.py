@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-from toml_text import toml_text
 
 from svgpbench_datasets import DatasetEntry
 from svgpbench_datasets.files import File
@@ -43,5 +42,13 @@ def write_registry(folder: Path, entry: DatasetEntry) -> None:
     """Declare one data set in a folder."""
     folder.mkdir(exist_ok=True)
     table = entry.model_dump(exclude_none=True, exclude_defaults=True)
-    text = toml_text({key: value for key, value in table.items() if key != "name"})
-    (folder / "registry.toml").write_text(f"[{entry.name}]\n{text}", "utf-8")
+    lines = [f"{key} = {_toml(value)}" for key, value in table.items() if key != "name"]
+    (folder / "registry.toml").write_text("\n".join([f"[{entry.name}]", *lines]), "utf-8")
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value)

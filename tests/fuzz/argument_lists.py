@@ -65,7 +65,7 @@ WAYS = ("insert", "insert", *("value",) * 4, "equal", "drop", "double", "cut", "
 def broken_arguments(draw: st.DrawFn, command: str) -> list[str]:
     """Draw arguments of which some are replaced, dropped, doubled, cut or swapped."""
     found = command.split()
-    for _ in range(draw(st.sampled_from((1, 1, 1, 2, 2, 3)))):
+    for _ in range(draw(st.sampled_from((0, 1, 1, 1, 2, 2, 3)))):
         # a value mostly, seldom the name of an option, and rarely that of the command
         values = [at for at, text in enumerate(found) if at and not text.startswith("-")]
         at = draw(st.sampled_from([*values * 8, *range(1, len(found)), 0]))
