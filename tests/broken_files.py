@@ -144,13 +144,11 @@ def damaged(draw: st.DrawFn, whole: bytes, start: int = 0, end: int | None = Non
         at, noise = draw(st.integers(start, last)), draw(_NOISE)
         to = at + draw(st.sampled_from((1, 1, 1, 2, 8, 64)))
         flipped = bytes([raw[at] ^ (1 << draw(st.integers(0, 7)))])
-        new, rest = draw(
-            st.sampled_from((
-                *((noise, at + len(noise)), (noise, at + len(noise)), (flipped, at + 1)),
-                *((noise, at), (b"", to), (raw[at:to] * 2, to), (raw[at:to] * 50, to)),
-                *((_DEEP, at), (b"", len(raw))),
-            ))
-        )  # fmt: skip
+        over = (noise, at + len(noise))
+        put = ((noise, at), (_DEEP, at), (raw[at:to] * 2, to), (raw[at:to] * 50, to))
+        taken = ((b"", to), (b"", len(raw)))
+        flip = (flipped, at + 1)
+        new, rest = draw(st.sampled_from((over, over, over, over, flip, flip, *put, *taken)))
         raw = raw[:at] + new + raw[rest:]
     return raw
 

@@ -78,7 +78,7 @@ def test_any_bytes_of_a_user_give_a_data_set_or_a_data_error(tmp_path: Path, nam
         assert np.isfinite(table.X).all() and np.isfinite(table.y).all()
         assert table.X.shape == (len(table.y), len(table.feature_names))
 
-    read_broken_files(Parser(user_table_files(name), read, 60), tmp_path / "files")
+    read_broken_files(Parser(user_table_files(name), read, 100), tmp_path / "files")
 
 
 @pytest.mark.parametrize("name", DECLARED)

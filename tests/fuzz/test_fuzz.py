@@ -34,16 +34,16 @@ from svgpbench_datasets import DataError
 FILES = {
     name: Parser(files, read, cases, door)
     for name, files, read, cases, door in [
-        ("experiments", experiment_files(), read_experiment, 60, (Experiment, "model_validate_json")),
-        ("records (JSON)", record_files(), read_record, 48, (Record, "model_validate")),
-        ("records (Parquet)", parquet_files(), read_parquet_records, 24, (parquet_file, "_digest")),
-        ("papers", broken_paper_files(), read_paper, 24, (PaperFile, "model_validate_json")),
-        ("speed records", speed_files(), read_speed, 7, (SpeedReport, "from_json")),
-        ("learning", line_files("learning"), lines_reader("learn"), 5, (TrainingRecord, "from_line")),
-        ("survival", line_files("survival"), lines_reader("survive"), 5, (StabilityRecord, "from_line")),
+        ("experiments", experiment_files(), read_experiment, 80, (Experiment, "model_validate_json")),
+        ("records (JSON)", record_files(), read_record, 60, (Record, "model_validate")),
+        ("records (Parquet)", parquet_files(), read_parquet_records, 60, (parquet_file, "_digest")),
+        ("papers", broken_paper_files(), read_paper, 32, (PaperFile, "model_validate_json")),
+        ("speed records", speed_files(), read_speed, 12, (SpeedReport, "from_json")),
+        ("learning", line_files("learning"), lines_reader("learn"), 8, (TrainingRecord, "from_line")),
+        ("survival", line_files("survival"), lines_reader("survive"), 8, (StabilityRecord, "from_line")),
     ]
 }  # fmt: skip
-ARGUMENTS = Parser(argument_files(), read_arguments, 15, writes=writes)
+ARGUMENTS = Parser(argument_files(), read_arguments, 24, writes=writes)
 
 
 @pytest.mark.parametrize("name", FILES)
