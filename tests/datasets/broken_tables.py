@@ -234,7 +234,7 @@ NEARLY: dict[str, st.SearchStrategy[bytes]] = {
         st.just(_PICKLED),
     ),
     "npz": _arrays().map(lambda x: written(np.savez_compressed, **x)),
-    **{name: _arrow(write) for name, write in ARROW.items()},
+    **{name: st.one_of(damaged(WHOLE[name]), _arrow(write)) for name, write in ARROW.items()},
 }
 
 
