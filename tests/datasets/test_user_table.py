@@ -264,6 +264,15 @@ def test_a_file_that_only_claims_to_be_parquet_is_refused(tmp_path: Path, keep: 
     refused(csv(tmp_path, GOOD, "text.parquet"), "is not a Parquet file that can be read")
 
 
+def test_a_class_beyond_the_columns_of_a_file_without_names_is_refused(tmp_path: Path) -> None:
+    refused(
+        csv(tmp_path, "10\n20\n"),
+        "no column 'x2' for the target",
+        target="x2",
+        task="classification",
+    )
+
+
 def test_a_path_that_is_no_table_is_refused(tmp_path: Path) -> None:
     csv(tmp_path, GOOD)
     refused(tmp_path / "dat.csv", r"no file .*dat\.csv; did you mean 'data\.csv'\?")

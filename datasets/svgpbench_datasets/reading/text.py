@@ -282,7 +282,8 @@ class _Body:
             if len(lines) > len(numbers):
                 index = index[[bool(text_line.strip()) for text_line in lines]]
             frame = pd.DataFrame(numbers, index=index.rename("line"))
-            for column in spelled:
+            # without a header, the caller names a column before it knows how many there are
+            for column in (x for x in spelled if x < width):
                 cells = _parsed(text, self.separator, str, usecols=[column])
                 frame[column] = np.array([cell.strip() for cell in cells[column]], dtype=object)
             yield frame
