@@ -186,7 +186,7 @@ def signed(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
     pq.write_table(table.replace_schema_metadata({parquet_file.MARK: json.dumps(about)}), path)
 
 
-def refilled(name: str, value: str) -> Callable[[pa.Table], pa.Table]:
+def refilled(name: str, value: str | None) -> Callable[[pa.Table], pa.Table]:
     def change(table: pa.Table) -> pa.Table:
         column = pa.array([value] * len(table), pa.string())
         return table.set_column(table.column_names.index(name), name, column)
@@ -199,6 +199,7 @@ def refilled(name: str, value: str) -> Callable[[pa.Table], pa.Table]:
     [
         (lambda table: table.drop_columns(["status"]), "its columns are not those of records"),
         (refilled("wall_s", "1.0"), "its columns are not those of records"),
+        (refilled("cell_id", None), "its columns are not those of records"),
         (refilled("order", "[]"), "the record of"),
         (refilled("config", "{}"), "the record of"),
         (refilled("started", "today"), "the record of"),

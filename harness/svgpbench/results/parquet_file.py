@@ -268,6 +268,7 @@ def _read(path: Path, changed: int, size: int) -> ParquetRecords:
         unchanged = digest == _digest(plain, lists)
         types = {field.name: field.type for field in table.schema}
         fits = all(types.get(name) == type_ for name, type_ in COLUMNS.items())
+        fits = fits and None not in plain["cell_id"]  # which records are sorted by
     except UnreadableFileError:
         raise
     except (pa.ArrowException, OSError, ValueError, LookupError, TypeError) as error:
