@@ -3,7 +3,7 @@
 # make slow   runs the slow tests: whole commands, pages, guides, plugins (13 minutes)
 # make mutants   puts each fault of tests/mutants/faults into a copy: which test notices? (an hour; ONLY=batches)
 # make mutants-drawn   200 mutants drawn by a seed; survivors go to tests/mutants/survivors.toml to be read
-# make fuzz   reads 80 times as many broken files as the tests, by every parser of files from outside (ten minutes; SEED=1)
+# make fuzz   reads 100 000 broken files by every parser of files from outside (ten minutes on two cores; SEED=1)
 # make figures   results/PAPER of every paper from the committed records: each figure, printed numbers beside ours (PAPERS=adam2021)
 # make ledger   after new records: make figures of all papers, the ledger, and what pages and README say of it (ten minutes)
 # make frozen   compares what the committed records say with tests/frozen/snapshot.json (ten minutes; PARTS="ids pages")
@@ -70,7 +70,7 @@ mutants-drawn: $(VENV)/.installed
 	$(BIN)/python tests/mutants/drawn.py $(if $(ONLY),--only $(ONLY)) $(if $(JOBS),--jobs $(JOBS))
 
 fuzz: $(VENV)/.installed
-	SVGPBENCH_FUZZ=80 $(BIN)/pytest tests/fuzz/test_fuzz.py tests/datasets/test_any_bytes.py --hypothesis-seed $(SEED) \
+	SVGPBENCH_FUZZ=40 $(BIN)/pytest tests/fuzz/test_fuzz.py tests/datasets/test_any_bytes.py --hypothesis-seed $(SEED) \
 	  --numprocesses auto --timeout 3000
 
 # 200 cells whose workers and runner are killed 50 times, beside the same cells undisturbed (a quarter of an hour)
