@@ -216,14 +216,15 @@ def _arrow(draw: st.DrawFn, write: Callable[[Any, Any], object]) -> bytes:
 
 
 _SECTOR = 512
-_XLS = WHOLE["xls"]
+_XLS, _ELEMENT = WHOLE["xls"], WHOLE["mat"][_MAT_HEADER:]
 NEARLY: dict[str, st.SearchStrategy[bytes]] = {
     **{name: _separated(separator) for name, separator in SEPARATORS.items()},
     "arff": _arff(),
     "idx": _idx(),
     "mat": st.one_of(
         damaged(WHOLE["mat"], _MAT_HEADER),
-        damaged(WHOLE["mat"][_MAT_HEADER:]).map(_deflated),
+        damaged(_ELEMENT).map(_deflated),
+        damaged(_deflated(_ELEMENT), _MAT_HEADER + 8),
         _mat(),
     ),
     "xls": st.one_of(damaged(_XLS, 3 * _SECTOR, 3 * _SECTOR + 230), _sheets().map(workbook)),
@@ -242,8 +243,8 @@ NEARLY: dict[str, st.SearchStrategy[bytes]] = {
 
 def broken_table(name: str) -> st.SearchStrategy[bytes]:
     """Draw a file of a format: any bytes, any text, a good file damaged, or one that is nearly good."""
-    whole = WHOLE[name]
-    return st.one_of(st.binary(max_size=400), TEXT, damaged(whole), NEARLY[name], NEARLY[name])
+    harm, nearly = damaged(WHOLE[name]), NEARLY[name]
+    return st.one_of(st.binary(max_size=400), TEXT, harm, harm, nearly, nearly, nearly, nearly)
 
 
 # --- tables of users
