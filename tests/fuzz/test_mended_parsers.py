@@ -115,6 +115,7 @@ SPEED = {
         | {"least_bytes": 1.0, "unfused_bytes": 1.0},
         *("cells", 0, "work"),
     ),
+    "an environment that is nothing": set_to(None, "environment", "parent"),
     "rates of nobody": set_to({"tiny": {}}, "rates"),
     "a limit that is text": set_to("0.1", "settings", "max_other_cores"),
 }

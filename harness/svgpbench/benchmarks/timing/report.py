@@ -239,7 +239,7 @@ class SpeedReport:
         return cls(
             cells=[_cell_of(values) for values in record["cells"]],
             settings=record["settings"],
-            environment=record["environment"],
+            environment=_read(_SOURCES, record["environment"]),
             interrupted=record["interrupted"],
             rates=_read(_RATES, record.get("rates", {})),
             without_floor=_read(_REASONS, record.get("without_floor", {})),
@@ -249,6 +249,7 @@ class SpeedReport:
 
 _CELL, _LIMIT = TypeAdapter(TimedCell), TypeAdapter(NonNegativeFloat)
 _RATES = TypeAdapter(dict[str, Annotated[dict[str, Rates], Field(min_length=1)]])
+_SOURCES = TypeAdapter(dict[str, dict[str, Any]])
 _REASONS, _LINES = TypeAdapter(dict[str, str]), TypeAdapter(list[str])
 
 
