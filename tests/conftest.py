@@ -77,7 +77,6 @@ SLOW = (
     "benchmarks",
     "checks/test_conformance_kit.py",
     "cli/test_verify_command.py",
-    "cli/test_without_records.py",
     "guides",
     "ledger",
     "papers/algebra/test_computed_claims_decided.py",

@@ -1,11 +1,13 @@
-"""A folder of synthetic records, and the command line as a function."""
+"""Folders of records and tables, and the command line as a function."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from command_line import Cli, Outcome
+from command_table import write_place
 from synthetic_records import one_adam_fold_fails, quick_cells, write_all
 
 from svgpbench.cli.application import exit_code
@@ -33,3 +35,39 @@ def quick_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("records")
     write_all(folder, quick_cells(), one_adam_fold_fails)
     return folder
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the table of commands, to be read and not written."""
+    folder = tmp_path_factory.mktemp("place")
+    write_place(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def workplace(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of that folder, where commands write."""
+    folder = tmp_path_factory.mktemp("work") / "place"
+    shutil.copytree(place, folder, symlinks=True)
+    return folder
+
+
+@pytest.fixture
+def in_place(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Run a mistaken command in the folder of the table, with the shipped data alone."""
+    _enter(place, monkeypatch)
+    return cli
+
+
+@pytest.fixture
+def in_workplace(cli: Cli, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Run a command in the copy of that folder."""
+    _enter(workplace, monkeypatch)
+    return cli
+
+
+def _enter(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    patch.chdir(folder)
+    patch.setenv("SVGPBENCH_DATA", str(folder.with_name("cache")))
+    patch.delenv("SVGPBENCH_MIRROR", raising=False)

@@ -45,12 +45,10 @@ def write_own(folder: Path, *changes: tuple[str, str]) -> Path:
     return folder / "mine.toml"
 
 
-def write_rows(folder: Path, replace: tuple[int, str] | None = None) -> None:
-    """40 rows of x, z, y; `replace` puts another text in place of the line of that number."""
+def write_rows(folder: Path) -> None:
+    """Write 40 rows of x, z, y."""
     rng = np.random.default_rng(0)
     x = rng.uniform(-1.0, 1.0, (40, 2))
     y = np.sin(3.0 * x[:, 0]) + 0.1 * rng.standard_normal(40)
     lines = ["x,z,y", *(f"{a:.6f},{b:.6f},{c:.6f}" for (a, b), c in zip(x, y, strict=True))]
-    if replace is not None:
-        lines[replace[0] - 1] = replace[1]
     (folder / "rows.csv").write_text("\n".join(lines) + "\n")

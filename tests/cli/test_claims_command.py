@@ -164,21 +164,6 @@ def test_json_has_the_whole_entries_of_one_paper(
     assert all(keys <= entry.keys() for entry in entries)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("adam2021-99",), "unknown claim 'adam2021-99'; did you mean 'adam2021-"),
-        (("kobe2021-01", "--paper", "adam2021"), "unknown claim 'kobe2021-01'"),
-        (("--paper", "adam"), "unknown paper 'adam'; did you mean 'adam2021'?"),
-    ],
-)
-def test_a_wrong_name_is_one_line(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
-    done = cli("claims", *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert message in done.err
-    assert done.err.count("\n") == 1
-
-
 def test_numbers_of_any_kind_are_written_as_json(tmp_path: Path) -> None:
     """A count is NumPy's, and an interval may be open to one side."""
     paper = load_paper("adam2021")
@@ -191,8 +176,6 @@ def test_numbers_of_any_kind_are_written_as_json(tmp_path: Path) -> None:
 
 
 def test_effects_are_shown_beside_what_matters_and_drawn(cli: Cli, tmp_path: Path) -> None:
-    done = cli("claims", "adam2021-25", "--forest", "--results", RESULTS)
-    assert done.code == 2  # it is a page of all claims, as the others are
     done = cli("claims", "--paper", "titsias2025", "--forest", "--results", RESULTS)
     assert "titsias2025-05   holds" in done.out
     assert "titsias2025-12" not in done.out  # ours
@@ -211,3 +194,13 @@ def test_our_findings_stand_alone(cli: Cli) -> None:
     ]
     assert "3 findings of ours" in cli("claims", "--ours").out
     assert "titsias2025-12" not in cli("claims", "--released", "--markdown").out
+
+
+def test_a_claim_is_one_line_with_its_grade(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    out = cli("claims", "--released").out
+    rows = out.splitlines()[1 : out.splitlines().index("")]
+    assert len(rows) == len({row.split()[0] for row in rows}) > 90
+    assert "effect, 95" not in out and all(len(row) <= 80 for row in rows)
+    monkeypatch.setenv("COLUMNS", "120")
+    assert "effect" in cli("claims", "--released").out.splitlines()[0]

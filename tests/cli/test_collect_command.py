@@ -9,35 +9,20 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command_line import Cli
+from command_table import TWO
 from own_experiment import write_own
 
-from svgpbench.cli.application import exit_code
 from svgpbench.experiments.cell import load_data
 from svgpbench.results.records import record_files
 from svgpbench.results.store import records_in
 
-TWO = ('name = "t-svgp"\n', 'name = "t-svgp"\n\n[[methods]]\nlabel = "q"\nname = "q-svgp"\n')
-
-
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An experiment of a user's, whole in one folder and in two shards of others."""
-    folder = tmp_path_factory.mktemp("ran")
-    write_own(folder, TWO)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        load_data.cache_clear()
-        assert exit_code(["run", "mine.toml", "--results", "whole"]) == 0
-        for place in "12":
-            shard = ("--shard", f"{place}/2", "--results", f"shards/{place}")
-            assert exit_code(["run", "mine.toml", *shard]) == 0
-    return folder
-
 
 @pytest.fixture
-def here(cli: Cli, ran: Path, tmp_path: Path) -> Path:
-    """A copy of those folders where `cli` runs."""
-    shutil.copytree(ran, tmp_path, dirs_exist_ok=True)
+def here(cli: Cli, place: Path, tmp_path: Path) -> Path:
+    """An experiment of a user, whole in one folder and in two shards of others, where `cli` runs."""
+    for name in ("whole", "shards"):
+        shutil.copytree(place / name, tmp_path / name)
+    write_own(tmp_path, TWO)
     return tmp_path
 
 
@@ -54,28 +39,6 @@ def test_shards_put_together_make_the_table_of_one_run(cli: Cli, here: Path) -> 
     found = json.loads(cli("compare", "whole", "r", "--json").out)
     assert {row["outcome"] for row in found["rows"]} == {"equal"}
     assert "4 of 4 pairs have the same bits, times left out" in found["notes"]
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("run", "mine.toml"), ("table", "mine.toml"), ("plot", "mine.toml"), ("verify",),
-        ("compare", "t-SVGP", "q", "--experiment", "mine.toml"), ("compare", "t-SVGP", "q"),
-    ],
-    ids=" ".join,
-)  # fmt: skip
-def test_a_parquet_file_that_is_cut_off_is_one_line_of_every_command(
-    cli: Cli, here: Path, command: tuple[str, ...]
-) -> None:
-    assert cli("collect", "shards", "--into", "r").code == 0
-    path = here / "r" / "mine.parquet"
-    path.write_bytes(path.read_bytes()[:-9])
-    for words in ((*command, "--results", "r"), ("collect", "r", "--out", "a.csv"),
-                  ("collect", "shards", "--into", "r"), ("compare", "r", "whole")):  # fmt: skip
-        done = cli(*words)
-        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-        assert done.err.startswith("error: r/mine.parquet is damaged: ")
-    assert not (here / "a.csv").exists()
 
 
 def test_records_become_a_table(cli: Cli, here: Path) -> None:
@@ -128,35 +91,3 @@ def test_methods_of_an_own_experiment_are_compared(cli: Cli, here: Path) -> None
     assert f" {nlpd['outcome']} " in row and nlpd["note"] in row
     assert f"t-SVGP is {nlpd['outcome']} in 1 of 1" in done.out
     assert "with its 95 % interval" in done.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("collect", "whole"), "give --out FILE for a table or --into RESULTS"),
-        (("collect", "whole", "--out", "a.csv", "--into", "r"), "give one of them at a time"),
-        (("collect", "whole", "--out", "a.xlsx"), "ends in .parquet or .csv"),
-        (("collect", "nowhere", "--out", "a.csv"), "nowhere: there is no such folder"),
-        (("collect", ".", "--into", "whole", "--traces"), "--traces is for a table"),
-        (("collect", "whole", "--out", "a.csv", "--keep", "oldest"), "'oldest'"),
-        (("collect",), "Missing argument"),
-        (("run", "mine.toml", "--shard", "4/3"), "--shard 4/3: give I/N with I from 1 to N"),
-        (("compare", "t-SVGP", "q"), "no records in runs; name one experiment with --experiment"),
-        (("compare", "t-SVGP", "q", "--results", "whole"), "of mine; name one experiment"),
-        (("compare", "whole", "whole/"), "A and B are both whole"),
-        (("compare", "whole", "nowhere"), "nowhere: there is no such folder; compare two folders"),
-        (("compare", "whole", "."), "no records in ."),
-        (("compare", "whole", "shards/1", "--metric", "nldp"), "'nldp'; did you mean 'nlpd'?"),
-        (("compare", "whole", "shards/1", "--metric", "mae", "--preset", "x"), "of an experiment"),
-        (("compare", "whole", "shards/1", "--metric", "error_rate"), "have error_rate"),
-        (("compare", "a", "b", "--experiment", "mine.tom"), "unknown experiment 'mine.tom'"),
-    ],
-)
-def test_a_mistake_is_one_line_and_writes_nothing(
-    cli: Cli, here: Path, arguments: tuple[str, ...], words: str
-) -> None:
-    before = sorted(here.rglob("*"))
-    done = cli(*arguments)
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert words in done.err
-    assert sorted(here.rglob("*")) == before

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 from command_line import Cli
@@ -99,63 +97,8 @@ def test_exponents_at_the_sizes_given(cli: Cli) -> None:
     assert "E-step from θ: FLOPs ∝ n^1.00 M^2.00, memory ∝ n^1.00 M^1.00" in cli(*arguments).out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("t-svg",), "unknown method 't-svg'; did you mean 't-svgp'?"),
-        (("t-svgp", "--option", "tying"), "give KEY=VALUE"),
-        (("t-svgp", "--option", "tieing=tied"), "'tieing'; did you mean 'tying'?"),
-        (("t-svgp", "--option", "tying=tide"), "'tide'; did you mean 'tied'?"),
-        (("t-svgp", "--option", "tying=2"), "must be str, got 2"),
-        (("q-svgp", "--option", "whiten=1"), "must be bool, got 1"),
-        (("t-svgp", "--n", "0"), "n = 0: a size is at least 1"),
-        (("t-svgp", "--n", "many"), "--n"),
-        (("t-svgp", "--batch", "20000"), "b = 20000 rows is more than n = 10000"),
-        (("t-svgp", "--gamma", "5"), "has no gamma"),
-        (("t-svgp", "--likelihood", "gausian"), "did you mean 'gaussian'?"),
-        (("t-svgp", "--kernel", "matern"), "unknown kernel 'matern'"),
-        (("t-svgp", "--dtype", "float16"), "'float16' is not one of 'float64', 'float32'"),
-        (("t-svgp", "--bandwidth", "1e9"), "--peak-flops and --bandwidth go together"),
-        (("t-svgp", "--bandwidth", "1e9", "--peak-flops", "-1"), "each above 0"),
-        ((), "Missing argument 'METHOD'"),
-    ],
-)
-def test_a_mistake_is_one_line(cli: Cli, arguments: tuple[str, ...], words: str) -> None:
-    outcome = cli("cost", *arguments)
-    assert outcome.code == 2
-    assert outcome.out == ""
-    assert outcome.err.startswith("error: ")
-    assert outcome.err.count("\n") == 1
-    assert words in outcome.err
-
-
-@pytest.mark.parametrize(
-    "command", [("check",), ("speed",), ("run", "adam2021-fig3")], ids=lambda c: c[0]
-)
-@pytest.mark.parametrize("backend", ["counting", "counting:shapes"])
-def test_the_counting_backend_is_refused_where_numbers_are_wanted(
-    cli: Cli, command: tuple[str, ...], backend: str
-) -> None:
-    outcome = cli(*command, "--backend", backend)
-    assert outcome.code == 2
-    assert outcome.err == (
-        "error: backend 'counting' has shapes and no numbers; it serves `svgpbench cost`\n"
-    )
-
-
 def test_check_leaves_it_out_unless_asked() -> None:
     from svgpbench.plugins import known_backends
 
     assert "counting" not in known_backends(None)
     assert "numpy" in known_backends(None)
-
-
-def test_no_framework_is_imported() -> None:
-    code = (
-        "import sys; from svgpbench.cli.application import exit_code; "
-        "code = exit_code(['cost', 't-svgp']); from svgpbench.plugins import known_backends; "
-        "known_backends(None); loaded = {'jax', 'torch', 'tensorflow'} & set(sys.modules); "
-        "sys.exit(str(loaded) if loaded else code)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr

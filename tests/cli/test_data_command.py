@@ -1,4 +1,4 @@
-"""`svgpbench data`: what it shows, and what it flags."""
+"""`svgpbench data`: what it shows, flags and splits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from command_line import Cli
 
-from svgpbench_datasets import REGISTRY
+from svgpbench_datasets import REGISTRY, k_fold, random_split
+from svgpbench_datasets.masks import read_masks
 
 PRINTED = Path(__file__).parents[2] / "docs" / "data-sets.md"
 
@@ -100,24 +101,6 @@ def test_table_is_markdown_with_a_line_for_every_data_set(cli: Cli) -> None:
     assert PRINTED.read_text().split("\n\n")[-1].splitlines() == lines  # the documented table
 
 
-def test_a_table_that_names_a_wrong_output_is_not_begun(cli: Cli) -> None:
-    outcome = cli("data", "table", "boston", "boston@RAD")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == "error: data set 'boston' has no output 'RAD' (it has one)\n"
-
-
-def test_a_wrong_name_or_a_set_that_is_not_there_is_one_line(cli: Cli) -> None:
-    for name, message in (
-        ("bostn", "did you mean 'boston'?"),
-        ("kuka", "kuka/kuka1.csv could not be had (no place is known that serves it)"),
-        ("walker-stand-in", "once: `python datasets/scripts/make_walker.py` in a clone"),
-    ):
-        outcome = cli("data", "show", name)
-        assert (outcome.code, outcome.out) == (2, "")
-        assert message in outcome.err
-        assert len(outcome.err.splitlines()) == 1
-
-
 def own_table(folder: Path) -> None:
     """500 rows in which the id is in the order of the target, and a price after tax is an input."""
     rng = np.random.default_rng(0)
@@ -144,35 +127,23 @@ def test_a_table_of_the_users_own_is_audited(cli: Cli, tmp_path: Path) -> None:
     assert "which column of mine.csv is to be predicted? name it with --target" in both.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (
-            ("boston", "--target", "RAD"),
-            "--target goes with numbers of a file (.csv, .parquet, ...), not with 'bo",
-        ),
-        (("mine.csv", "--target", "prise"), "no column 'prise' for the target; did you mean 'pri"),
-        (("mine.csv", "--target", "price", "--task", "classification"), "500 distinct"),
-        (("no.csv", "--target", "price"), "no.csv"),
-        ((".", "--target", "price"), ". is a folder; name a file in it"),
-        (("mine.csv", "--target", "price", "--target", "price"), "--target price is given twice"),
-        (("huge.csv", "--target", "y"), "column 'y' is too large to standardise"),
-    ],
-)
-def test_an_audit_of_what_is_no_table_is_one_line(
-    cli: Cli, tmp_path: Path, arguments: tuple[str, ...], words: str
+def test_folds_are_those_of_a_run_and_their_masks_partition_the_rows(
+    cli: Cli, tmp_path: Path
 ) -> None:
-    own_table(tmp_path)
-    (tmp_path / "huge.csv").write_text("x,y\n" + "".join(f"{at},{at}e200\n" for at in range(9)))
-    outcome = cli("data", "show", *arguments)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert words in outcome.err
-    assert outcome.err.count("\n") == 1
+    out = tmp_path / "folds.csv"
+    printed = cli("data", "split", "boston", "--folds", "4", "--seed", "1", "--out", out, "--json")
+    assert (printed.code, printed.err) == (0, "")
+    told = json.loads(printed.out)
+    masks = read_masks(out.read_bytes(), 506, 4, "folds.csv")
+    assert (masks.sum(axis=1) == 1).all()
+    for fold, facts in enumerate(told):
+        split = k_fold(506, 4, fold, 1)
+        assert facts["hash"] == split.hash
+        assert (facts["n_train"], facts["n_test"]) == (len(split.train), len(split.test))
+        assert np.array_equal(np.flatnonzero(masks[:, fold]), split.test)
+    assert sorted(tmp_path.iterdir()) == [out]
 
 
-@pytest.mark.parametrize("option", [("--target", "RAD"), ("--task", "classification")])
-def test_what_a_registry_says_is_not_said_again(cli: Cli, option: tuple[str, str]) -> None:
-    for command in (("show",), ("show", "--declared"), ("audit",)):
-        outcome = cli("data", *command, "boston", *option)
-        assert outcome.code == 2
-        assert f"{option[0]} goes with numbers of a file" in outcome.err
+def test_a_random_split_is_the_one_of_a_run(cli: Cli) -> None:
+    random = cli("data", "split", "sonar", "--kind", "random", "--test-fraction", "0.25").out
+    assert random.splitlines()[1].split() == ["0", "156", "52", random_split(208, 0.25, 0).hash]

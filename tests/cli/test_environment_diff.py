@@ -102,20 +102,6 @@ def test_a_cell_s_id_is_found_among_results(
     assert "3.9.1" in done.out
 
 
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ("nothing", "'nothing' is no record: give the path of its .json, or the cell's id"),
-        ("no.json", "cannot read no.json"),
-        ("0123456789abcdef", "no record of cell 0123456789abcdef in runs"),
-    ],
-)
-def test_what_is_no_record_is_one_line(cli: Cli, asked: str, said: str) -> None:
-    refused = cli("doctor", "--compare", asked)
-    assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert said in refused.err
-
-
 def test_a_record_whose_worker_died_says_so(cli: Cli, tmp_path: Path) -> None:
     refused = cli("doctor", "--compare", write_record(tmp_path, made(None)))
     assert refused.code == 2

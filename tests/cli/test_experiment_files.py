@@ -276,13 +276,6 @@ def test_a_sampled_preset_runs_on_one_backend_and_a_tenth_of_its_cells_on_the_ot
     assert len(sampled(backends=["torch"])) == 150
 
 
-def test_the_backend_that_runs_every_cell_is_not_sampled_on(tmp_path: Path) -> None:
-    path = write_own(tmp_path)
-    path.write_text(path.read_text() + '\n[presets.p]\nsampled_on = ["numpy"]\n')
-    with pytest.raises(UserError, match="sampled_on: numpy runs every cell; leave it out"):
-        load_experiment(str(path))
-
-
 def test_a_preset_may_have_another_number_of_folds_and_not_measure(tmp_path: Path) -> None:
     path = write_own(tmp_path)
     more = "[presets.p]\nfolds = 6\nmeasures = true\n[presets.q]\nfolds = 6\nrun_folds = [5]\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Cli
+from command_table import ENTRIES
 from own_experiment import write_own
 from synthetic_records import one_adam_fold_fails, quick_cells, synthetic_record
 
@@ -79,94 +80,6 @@ def test_sixteen_methods_of_one_s_own_are_told_apart_and_from_those_that_are_kno
     assert len({*line_styles(own).values(), *METHOD_STYLES.values()}) == 16 + len(
         {*METHOD_STYLES.values()}
     )
-
-
-ENTRIES = """
-[[figures]]
-name = "one"
-metrics = ["elbo"]
-
-[[figures]]
-name = "two"
-kind = "finals"
-marks = "bars"
-
-[[tables]]
-name = "short"
-metrics = ["nlpd"]
-
-[[tables]]
-name = "long"
-"""
-
-
-@pytest.mark.parametrize(
-    ("change", "arguments", "message"),
-    [
-        (
-            ("finals", "finasl"),
-            ("plot", "--figure", "two"),
-            "mine: [[figures]] no. 2: unknown kind of figure 'finasl'; did you mean 'finals'?",
-        ),
-        (
-            ("elbo", "elob"),
-            ("plot", "--figure", "one"),
-            "mine: [[figures]] no. 1: metrics no. 1: unknown metric 'elob'; did you mean 'elbo'?",
-        ),
-        (
-            ("marks =", "mark ="),
-            ("plot",),
-            "mine: unknown key 'mark' in [[figures]] no. 2; did you mean 'marks'?",
-        ),
-        (
-            ('"bars"', '"bar"'),
-            ("plot",),
-            "mine: [[figures]] no. 2: marks must be 'points' or 'bars', got 'bar'",
-        ),
-        (
-            ("nlpd", "npld"),
-            ("table",),
-            "mine: [[tables]] no. 1: metrics no. 1: unknown metric 'npld'; did you mean 'nlpd'?",
-        ),
-        (
-            ('name = "two"', 'name = "one"'),
-            ("plot",),
-            "mine.toml: figure 'one' is there 2 times; change the name",
-        ),
-        (
-            ('name = "two"', ""),
-            ("plot",),
-            "mine.toml: missing key 'name' in [[figures]] no. 2",
-        ),
-        (
-            (" ", " "),
-            ("plot", "--figure", "tow"),
-            "unknown figure of mine 'tow'; did you mean 'two'?",
-        ),
-        (
-            (" ", " "),
-            ("table", "--table", "lnog"),
-            "unknown table of mine 'lnog'; did you mean 'long'?",
-        ),
-        ((" ", " "), ("table", "--metric", "rsme"), "unknown metric 'rsme'; did you mean 'rmse'?"),
-        (
-            (" ", " "),
-            ("table", "--json"),
-            "mine declares several tables; choose one with --table: short, long",
-        ),
-    ],
-    ids=lambda value: value if isinstance(value, str) else None,
-)
-def test_a_mistake_in_an_entry_is_one_line(
-    cli: Cli, tmp_path: Path, change: tuple[str, str], arguments: tuple[str, ...], message: str
-) -> None:
-    path = write_own(tmp_path)
-    path.write_text(path.read_text() + ENTRIES.replace(*change))
-    command, *options = arguments
-    outcome = cli(command, "mine.toml", *options)
-    assert outcome.code == 2
-    assert outcome.err.startswith(f"error: {message}"), outcome.err
-    assert outcome.err.count("\n") == 1
 
 
 def test_every_declared_table_is_printed(cli: Cli, tmp_path: Path) -> None:

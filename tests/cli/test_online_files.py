@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from own_experiment import write_own
 
 from svgpbench.config import CellConfig, OnlineConfig
-from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment, resolve
 from svgpbench.experiments.cell import run_cell
 from svgpbench.experiments.validation import check_cells
@@ -75,10 +73,3 @@ def test_the_paper_s_algorithms_run_from_a_file(tmp_path: Path) -> None:
         assert outcome.metrics["gamma0"] in (0.1, 0.01)
         sizes[name] = (outcome.metrics["inducing"], outcome.metrics.get("gamma"))
     assert sizes == {"t-SVGP": (5, None), "SVI": (5, None), "SVDGP": (4, 9)}
-
-
-def test_an_unknown_setting_is_named(tmp_path: Path) -> None:
-    misspelt = ONLINE.replace("increment", "incremnt")
-    path = write_own(tmp_path, ("m_steps = 2", misspelt))
-    with pytest.raises(UserError, match="did you mean 'increment'"):
-        load_experiment(str(path))

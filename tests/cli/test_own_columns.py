@@ -35,8 +35,6 @@ def facts(cli: Cli, *options: str) -> dict[str, object]:
 
 
 def test_an_audit_takes_the_inputs_or_the_groups(cli: Cli) -> None:
-    refused = cli("data", "audit", *TABLE)
-    assert (refused.code, "'clinic'" in refused.err) == (2, True)
     for options in (("--features", "a,b"), ("--features", "a", "--features", "b")):
         by_rows = facts(cli, *options)
         assert by_rows["feature_names"] == ["a", "b"]
@@ -75,30 +73,6 @@ def test_a_table_is_split_as_an_experiment_splits_it(cli: Cli, visits: pd.DataFr
     assert np.array_equal(np.flatnonzero(masks[:, 0]), np.arange(23))
     assert len(split("k-fold")) == 5
     assert len(split("random")) == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("data", "split", "visits.csv"), "visits.csv: give one --target"),
-        (
-            ("data", "split", *TABLE, "--features", "a", "--kind", "groups"),
-            "needs a column of groups",
-        ),
-        (("data", "split", *TABLE, "--groups", "clinic", "--kind", "fixed"), "has no fixed splits"),
-        (("data", "split", "airfoil", "--groups", "clinic"), "airfoil is a data set of a registry"),
-        (("data", "audit", "airfoil", "--features", "a"), "--features goes with numbers of a file"),
-        (("data", "audit", *TABLE, "--groups", "clinik"), "'clinik' for the groups; did you mean"),
-        (("data", "audit", *TABLE, "--features", "a,z"), "no feature column 'z'"),
-        (("inducing", *TABLE), "'clinic'"),
-    ],
-)
-def test_columns_that_do_not_fit_are_one_line(
-    cli: Cli, arguments: tuple[str, ...], words: str
-) -> None:
-    done = cli(*arguments)
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert words in done.err
 
 
 def test_inducing_and_advise_take_them_too(cli: Cli) -> None:

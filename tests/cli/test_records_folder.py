@@ -1,13 +1,15 @@
-"""Without `--results`, commands that read records find the committed ones of a clone."""
+"""Without `--results`, commands read their own records, those of a clone, or the shipped grades."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import Cli
+from own_experiment import write_own
 
 from svgpbench.plugins import framework_missing
 
@@ -88,3 +90,28 @@ def test_own_records_and_a_named_folder_are_not_replaced(cli: Cli, clone: Path) 
 def test_records_of_other_benchmarks_count(cli: Cli, clone: Path, name: str) -> None:
     (clone / "runs" / name).mkdir(parents=True)
     assert LINE not in cli("table", FIG3).err
+
+
+@pytest.mark.slow
+def test_claims_are_answered_by_the_shipped_grades(cli: Cli) -> None:
+    every, one = cli("claims"), cli("claims", "adam2021-16")
+    assert every.code == one.code == 0
+    assert every.err.startswith("no records here: ") and every.err.count("\n") == 1
+    assert "not run" not in every.out.splitlines()[1] and "adam2021-16" in every.out
+    assert one.out.startswith("adam2021-16  ") and "20 EM iterations" in one.out
+
+
+@pytest.mark.slow
+def test_a_claim_that_nothing_of_ones_own_decides_has_its_shipped_grade(
+    cli: Cli, tmp_path: Path
+) -> None:
+    write_own(tmp_path, ("folds = [0, 1]", "folds = [0]"))
+    assert cli("run", "mine.toml").code == 0
+    done = cli("claims", "adam2021-16")
+    assert "adam2021-16  t-SVGP is at least as good" in done.out
+    assert ": holds (as printed)" in done.out
+    assert "--results runs shows yours alone" in " ".join(done.err.split())
+    (entry,) = json.loads(cli("claims", "adam2021-16", "--json").out)
+    assert (entry["grade"], entry["released"]["grade"]) == ("not run", "holds")
+    alone = cli("claims", "adam2021-16", "--results", "runs")
+    assert "not run" in alone.out and "shipped" not in alone.out + alone.err

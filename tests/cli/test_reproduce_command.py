@@ -257,24 +257,3 @@ def test_ctrl_c_makes_nothing_of_half_the_cells(paper: Path, tmp_path: Path) -> 
     out, _ = running.communicate(timeout=30)
     assert (running.returncode, out) == (130, "interrupted; the same command goes on from here\n")
     assert not list((tmp_path / "runs" / "reproduced").iterdir())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("adam2021/fig33",), "claim 'adam2021/fig33'; did you mean 'adam2021/fig3'?"),
-        (("adam2021/fig3", "--preset", "quik"), "adam2021-fig3 'quik'; did you mean 'quick'?"),
-        (("adam2021", "--from-records", "--results", "none"), "--results none: there is no such folder"),
-        (("adam2021-16", "--from-records", "--results", ".", "--out", "file"), "cannot write into file"),
-        (("adam2021/fig3", "--backend", "numpyy"), "unknown backend 'numpyy'"),
-    ],
-    ids=["name", "preset", "results", "out", "backend"],
-)  # fmt: skip
-def test_a_mistake_is_one_line(
-    cli: Cli, tmp_path: Path, arguments: tuple[str, ...], message: str
-) -> None:
-    (tmp_path / "file").touch()
-    done = cli("reproduce", *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert message in done.err
-    assert done.err.count("\n") == 1

@@ -1,12 +1,17 @@
-"""A user's own table, from experiment file to records to table."""
+"""A user's own table, from experiment file to records to table, here and on a cluster."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
+import pytest
 from command_line import Cli
 from own_experiment import write_own
+
+from svgpbench.experiments import load_experiment, resolve
+from svgpbench.experiments.cell import identify
 
 
 def test_an_own_table_runs_and_a_second_run_keeps_what_is_there(cli: Cli, tmp_path: Path) -> None:
@@ -84,3 +89,78 @@ def test_exact_collapsed_and_full_methods_run_from_a_file(cli: Cli, tmp_path: Pa
     assert [len(trace) for trace in traces] == [2] * 5
     first = [trace[0] for trace in traces]  # before any M-step all are exact, but for the jitter
     assert max(first) - min(first) < 1e-4
+
+
+def test_an_own_table_runs_on_a_cluster_as_it_does_here(cli: Cli, tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+    sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
+    from dask_cluster import dask_cluster
+
+    write_own(tmp_path)
+    with dask_cluster(tmp_path, 2) as address:
+        there = cli("run", "mine.toml", "--dask", address, "--results", "there")
+    assert there.code == 0, there.err
+    assert "2 cells: 2 ok" in there.out
+    assert cli("run", "mine.toml", "--jobs", "1", "--results", "here").code == 0
+    tables = [
+        json.loads(cli("table", "mine.toml", "--json", "--results", name).out)["rows"]
+        for name in ("here", "there")
+    ]
+    for rows in tables:
+        for row in rows:
+            row.pop("seconds_mean", None), row.pop("seconds_error", None)
+    assert tables[0] == tables[1]
+    again = cli("run", "mine.toml", "--jobs", "1", "--results", "there")
+    assert "(2 from earlier runs)" in again.out
+
+
+TWO_BASES = """[[methods]]
+label = "t-SVGP"
+name = "t-svgp"
+
+[[methods]]
+label = "ORTHNAT"
+name = "orth"
+options = { coupled = "q-svgp natgrad", gamma_rate = 0.05, subset = 4 }
+inducing = { gamma = 8 }
+
+[[methods]]
+label = "HYBRID"
+name = "hybrid"
+inducing = { gamma = 8 }
+training = { e_rate = 0.05, batch_size = 10 }
+
+[[methods]]
+label = "DECOUPLED"
+name = "decoupled"
+inducing = { gamma = 8, count = 4 }
+training = { e_rate = 0.05, e_steps = 5 }
+"""
+ONE = TWO_BASES.split("\n\n", maxsplit=1)[0] + "\n"
+
+
+def test_coupled_and_decoupled_methods_share_an_experiment(cli: Cli, tmp_path: Path) -> None:
+    write_own(tmp_path, (ONE, TWO_BASES), ("run_folds = [0, 1]", "run_folds = [0]"))
+    outcome = cli("run", "mine.toml", "--jobs", "1")
+    assert outcome.code == 0, outcome.err
+    assert "4 cells: 4 ok" in outcome.out
+    rows = json.loads(cli("table", "mine.toml", "--json").out)["rows"]
+    assert len(rows) == 4
+    assert all(row["ok"] == 1 for row in rows)
+
+
+def test_a_common_gamma_is_for_the_methods_with_two_bases_and_makes_no_other_cells(
+    tmp_path: Path,
+) -> None:
+    own = resolve(load_experiment(str(write_own(tmp_path, (ONE, TWO_BASES)))))
+    everywhere = TWO_BASES.replace("inducing = { gamma = 8 }\n", "").replace("gamma = 8, ", "")
+    file = write_own(tmp_path, (ONE, everywhere), ("count = 5", "count = 5\ngamma = 8"))
+    common = resolve(load_experiment(str(file)))
+    assert common == own
+    assert [identify(cell).cell_id for cell in common] == [identify(cell).cell_id for cell in own]
+    assert {cell.method.name: cell.inducing.gamma for cell in common} == {
+        "t-svgp": None,
+        "orth": 8,
+        "hybrid": 8,
+        "decoupled": 8,
+    }

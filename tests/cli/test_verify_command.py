@@ -105,19 +105,6 @@ def test_a_record_of_another_version_is_marked_and_not_run(
     }
 
 
-def test_what_cannot_be_verified_is_one_line(cli: Cli, results: Path, tmp_path: Path) -> None:
-    assert cli("verify", "--results", "nowhere").err == (
-        "error: --results nowhere: there is no such folder; name one with records\n"
-    )
-    (tmp_path / "empty").mkdir()
-    assert cli("verify", "--results", "empty").err == "error: no records in empty\n"
-    path = next(results.rglob("*.json"))
-    path.write_text(path.read_text()[:100])
-    outcome = cli("verify", "--results", "r")
-    assert outcome.code == 2
-    assert "is not a record" in outcome.err
-
-
 def test_a_difference_within_that_of_replicas_is_chaos(results: Path) -> None:
     record = records_in(results, "mine").records[0]
 

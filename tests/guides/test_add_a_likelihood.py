@@ -78,44 +78,24 @@ def test_an_option_makes_another_cell_and_one_spelled_at_its_default_does_not(gu
 
 
 MISTAKES = [
-    (
-        ("rate = 3.0", "rat = 3.0"),
-        "'rat' in [[problems]] no. 1: likelihood; did you mean 'rate'?",
-    ),
-    (
-        ("rate = 3.0", 'rate = "3"'),
-        "option 'rate' of likelihood 'logistic' must be a number, got '3'",
-    ),
-    (
-        ("rate = 3.0", "rate = -1"),
-        "option 'rate' of likelihood 'logistic' must be greater than 0",
-    ),
-    (
-        ("alpha = 0.5", "alhpa = 0.5"),
-        "unknown key 'alhpa' in [kernel]; did you mean 'alpha'?",
-    ),
-    (
-        ("column = 2", "column = 2.5"),
-        "option 'column' of initialisation of inducing inputs",
-    ),
-    (
-        ('"logistic"', '"logistics"'),
-        "unknown likelihood 'logistics'; did you mean 'logistic'?",
-    ),
-    (
-        ("likelihood =", 'kernel = { name = "se", alpha = 2.0 }\nlikelihood ='),
-        "unknown key 'alpha' in [[problems]] no. 1: kernel; known: ard, init,",
-    ),
-]
+    ("rate = 3.0", "rat = 3.0", "'rat' in [[problems]] no. 1: likelihood; did you mean 'rate'?"),
+    ("rate = 3.0", 'rate = "3"', "option 'rate' of likelihood 'logistic' must be a number, got '3'"),
+    ("rate = 3.0", "rate = -1", "option 'rate' of likelihood 'logistic' must be greater than 0"),
+    ("alpha = 0.5", "alhpa = 0.5", "unknown key 'alhpa' in [kernel]; did you mean 'alpha'?"),
+    ("column = 2", "column = 2.5", "option 'column' of initialisation of inducing inputs"),
+    ('"logistic"', '"logistics"', "unknown likelihood 'logistics'; did you mean 'logistic'?"),
+    ("likelihood =", 'kernel = { name = "se", alpha = 2.0 }\nlikelihood =',
+     "unknown key 'alpha' in [[problems]] no. 1: kernel; known: ard, init,"),
+]  # fmt: skip
 
 
 def test_an_option_that_does_not_fit_is_one_line(guide: Guide) -> None:
     files = [
-        guide.changed("rivers.toml", change, to=f"mistake{number}.toml")
-        for number, (change, _) in enumerate(MISTAKES)
+        guide.changed("rivers.toml", (old, new), to=f"mistake{number}.toml")
+        for number, (old, new, _) in enumerate(MISTAKES)
     ]
     refusals = guide.run_each(*(["run", file] for file in files))
-    for (_, words), file, refused in zip(MISTAKES, files, refusals, strict=True):
+    for (*_, words), file, refused in zip(MISTAKES, files, refusals, strict=True):
         assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
         assert refused.stderr.startswith(f"error: {file}: ")
         assert words in refused.stderr

@@ -1,4 +1,4 @@
-"""`svgpbench inducing`: its table, its answer and its picture."""
+"""`svgpbench inducing` and `advise`: their answers, a picture, and an experiment that runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from command_line import Cli
 
+from svgpbench.experiments import load_experiment, resolve
 from svgpbench.posterior.plots import plot_inducing_counts
 
 PNG = b"\x89PNG"
@@ -23,17 +24,6 @@ def sine(tmp_path: Path) -> Path:
         tmp_path / "mine.csv", index=False
     )
     return tmp_path / "mine.csv"
-
-
-@pytest.mark.parametrize(
-    ("name", "why"), [("bounds.xyz", "name a file ending in"), ("absent/bounds.png", "absent")]
-)
-def test_a_picture_that_cannot_be_written_is_refused_before_the_fits(
-    cli: Cli, sine: Path, tmp_path: Path, name: str, why: str
-) -> None:
-    done = cli("inducing", sine, "--target", "price", "--out", tmp_path / name)
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert why in done.err
 
 
 def test_the_picture_has_the_bounds_per_row() -> None:
@@ -57,3 +47,23 @@ def test_table_and_answer_are_on_standard_output_and_a_picture_is_drawn(
     answer = json.loads(cli(*arguments, "--json").out)["answer"]
     assert answer.startswith("M = 12 is enough: at the hyperparameters of M = 12 log p(y)")
     assert " ".join(done.out.split()).endswith(answer)
+
+
+def test_the_command_answers_in_three_lines_and_writes_a_file_that_runs(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{i % 17},{(7 * i) % 23},{(i % 17) ** 0.5 + i % 3}\n" for i in range(60))
+    (tmp_path / "mine.csv").write_text("a,b,y\n" + rows)
+    done = cli("advise", "mine.csv", "--target", "y", "--write", "my.toml")
+    assert done.code == 0, done.err
+    assert done.out.startswith(
+        "60 rows, 2 inputs, likelihood gaussian: take M = 50 inducing points"
+    )
+    answer = json.loads(cli("advise", "mine.csv", "--target", "y", "--json").out)
+    names = [x["entrant"] for x in answer["recommended"]]
+    assert len(names) == 3
+    assert [x for x in names if x in done.out] == names
+    assert "problems left out in turn" in " ".join(done.out.split())
+    assert {x.method.label for x in resolve(load_experiment("my.toml"))} == set(names)
+    assert done.out.rstrip().endswith("next: svgpbench run my.toml")
