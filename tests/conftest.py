@@ -65,8 +65,7 @@ LONG = (
     "templates",
     "chaos",
     "guides/test_add_a_backend.py",
-    "guides/test_add_a_likelihood.py",
-    "guides/test_add_a_method.py",
+    "guides/test_add_a_method_or_likelihood.py",
     "guides/test_check_what_was_added.py",
     "test_beside_another_package.py",
 )

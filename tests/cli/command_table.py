@@ -23,6 +23,7 @@ NO_NUMBERS = "error: backend 'counting' has shapes and no numbers; it serves `sv
 
 COMMANDS: Mapping[int, Mapping[str, str]] = {
     0: {
+        "": "Start with `svgpbench doctor`",
         "--help": "Start with `svgpbench doctor`",
         "list": "matern52",
         "doctor": "numpy",
@@ -116,6 +117,7 @@ COMMANDS: Mapping[int, Mapping[str, str]] = {
         "table adam2021-fig3": "no records of adam2021-fig3 in runs",
         "table adam2021-fig3 --results=": "'--results': it is empty; name a path",
         "table adam2021-fig3 --results file": "--results file is a file; name a folder",
+        "table adam2021-fig3 --results committed --backend torhc": "did you mean 'torch'?",
         "table adam2021-fig3 --nope": "No such option: --nope (see `svgpbench table --help`)",
         "table adam2021-fig3 --json --csv": "exclude each other",
         "table some/my.parquet": "some/my.parquet is a table, not an experiment",
@@ -282,7 +284,7 @@ def leaf_commands(group: Any = None, prefix: str = "") -> dict[str, bool]:
 def name_of(line: str) -> str:
     """Return the name of the command of a line; empty where it has none."""
     words = line.split()
-    name = " ".join(words[: 1 + (words[0] == "data")])
+    name = " ".join(words[: 1 + line.startswith("data ")])
     return "" if name.startswith("-") else name
 
 
@@ -305,129 +307,122 @@ name = "long"
 """
 """Figures and tables that an experiment may declare."""
 
-CHANGES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
-    "run changed.toml": (
-        ("[kernel]", "[kernel", "is not well-formed TOML"),
-        ('name = "mine"', 'title = "mine"', "missing key 'name'"),
-        ('name = "mine"', 'name = "../../evil"', "name must be of letters, digits and . _ -, a"),
-        # training
-        ("em_iterations = 2", "e_rates = 0.5", "unknown key 'e_rates' in [training]; did you mean 'e_rate'?"),
-        ("em_iterations = 2", "e_rate = { start = 0.1, decai = 0.1 }",
-         "unknown key 'decai' in [training] e_rate; did you mean 'decay'?"),
-        ("em_iterations = 2", "e_rate = { start = 0.1, decay = 0.1, steps = 40 }",
-         "unknown key 'decay' in [training] e_rate; known: end, increment, start, steps"),
-        ("em_iterations = 2", "e_rate = { end = 0.1, steps = 40 }",
-         "missing key 'start' in [training] e_rate"),
-        ("em_iterations = 2", "e_rate = { start = 1e-4, end = 0.1, steps = 0 }",
-         "[training] e_rate.steps must be greater than 0, got 0"),
-        ("em_iterations = 2", "e_rate = 'fast'", "[training] e_rate must be a number, got"),
-        ("em_iterations = 2", 'em_iterations = "two"', "em_iterations must be an integer, got 'two'"),
-        ("m_steps = 2", 'm_steps = "2"', "[training] m_steps must be an integer, got '2'"),
-        ("m_steps = 2", "m_steps = -2", "[training] m_steps must be greater than or equal to 0"),
-        ("m_steps = 2", "batch_size = 31", "training.batch_size = 31 is more than the 30"),
-        ("m_steps = 2", 'optimiser = "lbfgs"', "optimiser must be 'adam' or 'l-bfgs'"),
-        ("m_steps = 2", 'optimiser = "l-bfgs"\nbatch_size = 10',
-         "'l-bfgs' takes all data in every step; remove training.batch_size or use 'adam'"),
-        ("m_steps = 2", 'kind = "online"\nonline = { incremnt = 3 }', "did you mean 'increment'"),
-        # kernel and inducing inputs
-        ("lengthscale = 1.0", "lengthscale = -1.0", "[kernel] lengthscale must be greater than"),
-        ("lengthscale = 1.0", "lengthscale = [1.0, -2.0]", "lengthscale no. 2 must be greater"),
-        ("lengthscale = 1.0", "lengthscale = nan", "[kernel] lengthscale must be"),
-        ("lengthscale = 1.0", "lengthscale = [1.0]", "has 1 values where data set 'rows' needs 2"),
-        ("lengthscale = 1.0", 'name = "matern12"', "unknown kernel 'matern12'"),
-        ("[kernel]", "[kernel]\nadr = false", "unknown key 'adr' in [kernel]; did you mean 'ard'?"),
-        ("[kernel]", "[kernel]\nroughness = 2.0", "unknown key 'roughness' in [kernel]; known: ard,"),
-        ("[inducing]", "[inducin]", "unknown key 'inducin'; did you mean 'inducing'?"),
-        ("[inducing]", "[inducing]\ncuont = 4", "'cuont' in [inducing]; did you mean 'count'?"),
-        ("[inducing]", '[inducing]\ninit = "kmeans"', "did you mean 'k-means'?"),
-        ("count = 5", "count = 31", "inducing.count = 31 is more than the 30 training rows"),
-        ("count = 5", "count = 5\ngamma = 8", "changed.toml: [inducing] gamma is for methods with two bases"),
-        # split
-        ("folds = 4", 'kind = "k_fold"',
-         "[split] kind must be 'k-fold', 'random', 'fixed', 'groups', 'blocks' or 'column'"),
-        ("run_folds = [0, 1]", "run_folds = [4]", "fold 4 of 4"),
-        ("run_folds = [0, 1]", 'kind = "column"', "kind = 'column' needs run_folds"),
-        # backends and methods
-        ('"numpy"', '"nunpy"', "unknown backend 'nunpy'; did you mean 'numpy'?"),
-        ("label =", "lable =", "'lable' in [[methods]] no. 1; did you mean 'label'?"),
-        ('name = "t-svgp"', 'name = "t-svpg"', "unknown method 't-svpg'; did you mean"),
-        ('name = "t-svgp"', 'name = "t-svgp"\noptions = { tieing = "tied" }',
-         "unknown option of method t-svgp 'tieing'; did you mean 'tying'?"),
-        ('name = "t-svgp"', 'name = "gpr"\ntraining = { batch_size = 10 }',
-         "method 'gpr' takes all data in every step; remove training.batch_size"),
-        ('name = "t-svgp"', 'name = "orth"', "method 'orth' has two bases: set inducing.gamma"),
-        ('name = "t-svgp"', 'name = "t-svgp"\ninducing = { gamma = 8 }',
-         "method 't-svgp' has one basis: remove inducing.gamma"),
-        ('name = "t-svgp"', 'name = "t-svgp"\n[presets.p]\nsampled_on = ["numpy"]',
-         "sampled_on: numpy runs every cell; leave it out"),
-        # likelihoods
-        ('{ name = "gaussian" }', '{ name = "gausian" }', "unknown likelihood 'gausian'"),
-        ('{ name = "gaussian" }', '{ name = "bernoulli-probit" }', "is for classification"),
-        ('{ name = "gaussian" }', '{ name = "bernoulli-probit", noise_variance = 1.0 }',
-         "'noise_variance' in [[problems]] no. 1: likelihood; known: "),
-        ('{ name = "gaussian" }', '{ name = "student-t", scael = 3 }',
-         "unknown key 'scael' in [[problems]] no. 1: likelihood; did you mean 'scale'?"),
-        ('{ name = "gaussian" }', '{ name = "student-t", scale = "1" }',
-         "no. 1: likelihood: option 'scale' of likelihood 'student-t' must be a number, got '1'"),
-        ('{ name = "gaussian" }', '{ name = "student-t", df = 1.0 }',
-         "option 'df' of likelihood 'student-t' must be greater than 1, got 1.0"),
-        ('{ name = "gaussian" }', '{ name = "poisson" }', "takes counts 0, 1, 2, …, but row"),
-        ('{ name = "gaussian" }\n\n[[methods]]\nlabel = "t-SVGP"\nname = "t-svgp"',
-         '{ name = "bernoulli-probit" }\n\n[[methods]]\nname = "gpr"',
-         "method 'gpr' cannot take likelihood 'bernoulli-probit': it has Gaussian noise"),
-        # data
-        (', task = "regression"', "", "needs `target` and `task` too"),
-        ('target = "y"', 'target = "Y"', "no column 'Y' for the target"),
-        ('target = "y"', 'targte = "y"',
-         "'targte' in [[problems]] no. 1: data no. 1; did you mean 'target'?"),
-        ("[{ name", '[{ name = "boston", target = "RAD" }, { name',
-         "data 'boston' has no path, so its registry says what `target` is: leave it out"),
-        ("[{ name", '["sarcos@torque8", { name', "no output 'torque8'; did you mean 'torque7'?"),
-        ("[{ name", '["bostn", { name', "unknown data set 'bostn'; did you mean 'boston'?"),
-        ("[[methods]]",
-         '[[problems]]\ndata = [{ name = "rows", path = "rows.csv", target = "y", task = "regression" }]\n'
-         'likelihood = { name = "gaussian" }\n[[methods]]',
-         "data set 'rows' is there 2 times; give the data of each problem its own name"),
-        ("rows.csv", "word.csv", "word.csv: line 7, column 2 ('z') holds 'abc', not a number"),
-        ("rows.csv", "nan.csv", "nan.csv: line 7, column 2 ('z') holds 'nan', a missing value"),
-        ("rows.csv", "hole.csv", "hole.csv: line 7, column 3 ('y') is empty"),
-        ("rows.csv", "short.csv", "short.csv: line 7 has 2 cells where 3 columns are expected"),
-        ("rows.csv", "file.csv", "file.csv is empty"),
-    ),
-    "run changed.toml --method zzz": (
-        ('label = "t-SVGP"', 'label = "mean field, natgrad"', "(known: 'mean field, natgrad', t-svgp)"),
-    ),
-    "plot changed.toml": (
-        ("marks =", "mark =", "error: mine: unknown key 'mark' in [[figures]] no. 2; did you mean 'marks'?"),
-        ('"bars"', '"bar"', "error: mine: [[figures]] no. 2: marks must be 'points' or 'bars', got 'bar'"),
-        ('name = "two"', 'name = "one"',
-         "error: changed.toml: figure 'one' is there 2 times; change the name"),
-        ('name = "two"', "", "error: changed.toml: missing key 'name' in [[figures]] no. 2"),
-    ),
-    "plot changed.toml --figure one": (
-        ("elbo", "elob",
-         "error: mine: [[figures]] no. 1: metrics no. 1: unknown metric 'elob'; did you mean 'elbo'?"),
-    ),
-    "plot changed.toml --figure two": (
-        ("finals", "finasl",
-         "error: mine: [[figures]] no. 2: unknown kind of figure 'finasl'; did you mean 'finals'?"),
-    ),
-    "plot changed.toml --figure tow": (
-        ("", "", "error: unknown figure of mine 'tow'; did you mean 'two'?"),
-    ),
-    "table changed.toml": (
-        ("nlpd", "npld",
-         "error: mine: [[tables]] no. 1: metrics no. 1: unknown metric 'npld'; did you mean 'nlpd'?"),
-    ),
-    "table changed.toml --table lnog": (
-        ("", "", "error: unknown table of mine 'lnog'; did you mean 'long'?"),
-    ),
-    "table changed.toml --metric rsme": (("", "", "error: unknown metric 'rsme'; did you mean 'rmse'?"),),
-    "table changed.toml --json": (
-        ("", "", "error: mine declares several tables; choose one with --table: short, long"),
-    ),
-}  # fmt: skip
-"""Mistakes in an experiment file by command line: the text that is replaced, another, and the message."""
+GAUSSIAN = '{ name = "gaussian" }'
+ITERATIONS = "em_iterations = 2"
+
+WRONG_KEYS: tuple[tuple[str, str, str], ...] = (
+    ("[kernel]", "[kernel", "is not well-formed TOML"),
+    ('name = "mine"', 'title = "mine"', "missing key 'name'"),
+    ('name = "mine"', 'name = "../../evil"', "name must be of letters, digits and . _ -, a"),
+    # training
+    (ITERATIONS, "e_rates = 0.5", "unknown key 'e_rates' in [training]; did you mean 'e_rate'?"),
+    (ITERATIONS, "e_rate = { start = 0.1, decai = 0.1 }",
+     "unknown key 'decai' in [training] e_rate; did you mean 'decay'?"),
+    (ITERATIONS, "e_rate = { start = 0.1, decay = 0.1, steps = 40 }",
+     "unknown key 'decay' in [training] e_rate; known: end, increment, start, steps"),
+    (ITERATIONS, "e_rate = { end = 0.1, steps = 40 }", "missing key 'start' in [training] e_rate"),
+    (ITERATIONS, "e_rate = { start = 1e-4, end = 0.1, steps = 0 }",
+     "[training] e_rate.steps must be greater than 0, got 0"),
+    (ITERATIONS, "e_rate = 'fast'", "[training] e_rate must be a number, got"),
+    (ITERATIONS, 'em_iterations = "two"', "em_iterations must be an integer, got 'two'"),
+    ("m_steps = 2", 'm_steps = "2"', "[training] m_steps must be an integer, got '2'"),
+    ("m_steps = 2", "m_steps = -2", "[training] m_steps must be greater than or equal to 0"),
+    ("m_steps = 2", "batch_size = 31", "training.batch_size = 31 is more than the 30"),
+    ("m_steps = 2", 'optimiser = "lbfgs"', "optimiser must be 'adam' or 'l-bfgs'"),
+    ("m_steps = 2", 'optimiser = "l-bfgs"\nbatch_size = 10',
+     "'l-bfgs' takes all data in every step; remove training.batch_size or use 'adam'"),
+    ("m_steps = 2", 'kind = "online"\nonline = { incremnt = 3 }', "did you mean 'increment'"),
+    # kernel and inducing inputs
+    ("lengthscale = 1.0", "lengthscale = -1.0", "[kernel] lengthscale must be greater than"),
+    ("lengthscale = 1.0", "lengthscale = [1.0, -2.0]", "lengthscale no. 2 must be greater"),
+    ("lengthscale = 1.0", "lengthscale = nan", "[kernel] lengthscale must be"),
+    ("lengthscale = 1.0", "lengthscale = [1.0]", "has 1 values where data set 'rows' needs 2"),
+    ("lengthscale = 1.0", 'name = "matern12"', "unknown kernel 'matern12'"),
+    ("[kernel]", "[kernel]\nadr = false", "unknown key 'adr' in [kernel]; did you mean 'ard'?"),
+    ("[kernel]", "[kernel]\nroughness = 2.0", "unknown key 'roughness' in [kernel]; known: ard,"),
+    ("[inducing]", "[inducin]", "unknown key 'inducin'; did you mean 'inducing'?"),
+    ("[inducing]", "[inducing]\ncuont = 4", "'cuont' in [inducing]; did you mean 'count'?"),
+    ("[inducing]", '[inducing]\ninit = "kmeans"', "did you mean 'k-means'?"),
+    ("count = 5", "count = 31", "inducing.count = 31 is more than the 30 training rows"),
+    ("count = 5", "count = 5\ngamma = 8", "changed.toml: [inducing] gamma is for methods with two bases"),
+    # split
+    ("folds = 4", 'kind = "k_fold"',
+     "[split] kind must be 'k-fold', 'random', 'fixed', 'groups', 'blocks' or 'column'"),
+    ("run_folds = [0, 1]", "run_folds = [4]", "fold 4 of 4"),
+    ("run_folds = [0, 1]", 'kind = "column"', "kind = 'column' needs run_folds"),
+    # backends and methods
+    ('"numpy"', '"nunpy"', "unknown backend 'nunpy'; did you mean 'numpy'?"),
+    ("label =", "lable =", "'lable' in [[methods]] no. 1; did you mean 'label'?"),
+    ('name = "t-svgp"', 'name = "t-svpg"', "unknown method 't-svpg'; did you mean"),
+    ('name = "t-svgp"', 'name = "t-svgp"\noptions = { tieing = "tied" }',
+     "unknown option of method t-svgp 'tieing'; did you mean 'tying'?"),
+    ('name = "t-svgp"', 'name = "gpr"\ntraining = { batch_size = 10 }',
+     "method 'gpr' takes all data in every step; remove training.batch_size"),
+    ('name = "t-svgp"', 'name = "orth"', "method 'orth' has two bases: set inducing.gamma"),
+    ('name = "t-svgp"', 'name = "t-svgp"\ninducing = { gamma = 8 }',
+     "method 't-svgp' has one basis: remove inducing.gamma"),
+    ('name = "t-svgp"', 'name = "t-svgp"\n[presets.p]\nsampled_on = ["numpy"]',
+     "sampled_on: numpy runs every cell; leave it out"),
+    # likelihoods
+    (GAUSSIAN, '{ name = "gausian" }', "unknown likelihood 'gausian'"),
+    (GAUSSIAN, '{ name = "bernoulli-probit" }', "is for classification"),
+    (GAUSSIAN, '{ name = "bernoulli-probit", noise_variance = 1.0 }',
+     "'noise_variance' in [[problems]] no. 1: likelihood; known: "),
+    (GAUSSIAN, '{ name = "student-t", scael = 3 }',
+     "unknown key 'scael' in [[problems]] no. 1: likelihood; did you mean 'scale'?"),
+    (GAUSSIAN, '{ name = "student-t", scale = "1" }',
+     "no. 1: likelihood: option 'scale' of likelihood 'student-t' must be a number, got '1'"),
+    (GAUSSIAN, '{ name = "student-t", df = 1.0 }',
+     "option 'df' of likelihood 'student-t' must be greater than 1, got 1.0"),
+    (GAUSSIAN, '{ name = "poisson" }', "takes counts 0, 1, 2, …, but row"),
+    ('{ name = "gaussian" }\n\n[[methods]]\nlabel = "t-SVGP"\nname = "t-svgp"',
+     '{ name = "bernoulli-probit" }\n\n[[methods]]\nname = "gpr"',
+     "method 'gpr' cannot take likelihood 'bernoulli-probit': it has Gaussian noise"),
+    # data
+    (', task = "regression"', "", "needs `target` and `task` too"),
+    ('target = "y"', 'target = "Y"', "no column 'Y' for the target"),
+    ('target = "y"', 'targte = "y"',
+     "'targte' in [[problems]] no. 1: data no. 1; did you mean 'target'?"),
+    ("[{ name", '[{ name = "boston", target = "RAD" }, { name',
+     "data 'boston' has no path, so its registry says what `target` is: leave it out"),
+    ("[{ name", '["sarcos@torque8", { name', "no output 'torque8'; did you mean 'torque7'?"),
+    ("[{ name", '["bostn", { name', "unknown data set 'bostn'; did you mean 'boston'?"),
+    ("[[methods]]",
+     '[[problems]]\ndata = [{ name = "rows", path = "rows.csv", target = "y", task = "regression" }]\n'
+     'likelihood = { name = "gaussian" }\n[[methods]]',
+     "data set 'rows' is there 2 times; give the data of each problem its own name"),
+    ("rows.csv", "word.csv", "word.csv: line 7, column 2 ('z') holds 'abc', not a number"),
+    ("rows.csv", "nan.csv", "nan.csv: line 7, column 2 ('z') holds 'nan', a missing value"),
+    ("rows.csv", "hole.csv", "hole.csv: line 7, column 3 ('y') is empty"),
+    ("rows.csv", "short.csv", "short.csv: line 7 has 2 cells where 3 columns are expected"),
+    ("rows.csv", "file.csv", "file.csv is empty"),
+)  # fmt: skip
+"""Mistakes in an experiment file: a text, what is there in its place, and the message of `run`."""
+
+WRONG_ENTRIES: tuple[tuple[str, str, str, str], ...] = (
+    ("run changed.toml --method zzz", 'label = "t-SVGP"', 'label = "mean field, natgrad"',
+     "(known: 'mean field, natgrad', t-svgp)"),
+    ("plot changed.toml", "marks =", "mark =",
+     "error: mine: unknown key 'mark' in [[figures]] no. 2; did you mean 'marks'?"),
+    ("plot changed.toml", '"bars"', '"bar"',
+     "error: mine: [[figures]] no. 2: marks must be 'points' or 'bars', got 'bar'"),
+    ("plot changed.toml", 'name = "two"', 'name = "one"',
+     "error: changed.toml: figure 'one' is there 2 times; change the name"),
+    ("plot changed.toml", 'name = "two"', "", "error: changed.toml: missing key 'name' in [[figures]] no. 2"),
+    ("plot changed.toml --figure one", "elbo", "elob",
+     "error: mine: [[figures]] no. 1: metrics no. 1: unknown metric 'elob'; did you mean 'elbo'?"),
+    ("plot changed.toml --figure two", "finals", "finasl",
+     "error: mine: [[figures]] no. 2: unknown kind of figure 'finasl'; did you mean 'finals'?"),
+    ("plot changed.toml --figure tow", "", "", "error: unknown figure of mine 'tow'; did you mean 'two'?"),
+    ("table changed.toml", "nlpd", "npld",
+     "error: mine: [[tables]] no. 1: metrics no. 1: unknown metric 'npld'; did you mean 'nlpd'?"),
+    ("table changed.toml --table lnog", "", "",
+     "error: unknown table of mine 'lnog'; did you mean 'long'?"),
+    ("table changed.toml --metric rsme", "", "", "error: unknown metric 'rsme'; did you mean 'rmse'?"),
+    ("table changed.toml --json", "", "",
+     "error: mine declares several tables; choose one with --table: short, long"),
+)  # fmt: skip
+"""Mistakes in other commands with the file: the command line, and as above."""
 
 TWO = ('name = "t-svgp"\n', 'name = "t-svgp"\n\n[[methods]]\nlabel = "q"\nname = "q-svgp"\n')
 """A change that adds a second method to the experiment of a user."""

@@ -56,18 +56,14 @@ def workplace(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def in_place(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run a mistaken command in the folder of the table, with the shipped data alone."""
-    _enter(place, monkeypatch)
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("SVGPBENCH_DATA", str(place.with_name("cache")))
+    monkeypatch.delenv("SVGPBENCH_MIRROR", raising=False)
     return cli
 
 
 @pytest.fixture
-def in_workplace(cli: Cli, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+def in_workplace(in_place: Cli, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run a command in the copy of that folder."""
-    _enter(workplace, monkeypatch)
-    return cli
-
-
-def _enter(folder: Path, patch: pytest.MonkeyPatch) -> None:
-    patch.chdir(folder)
-    patch.setenv("SVGPBENCH_DATA", str(folder.with_name("cache")))
-    patch.delenv("SVGPBENCH_MIRROR", raising=False)
+    monkeypatch.chdir(workplace)
+    return in_place

@@ -18,12 +18,7 @@ from svgpbench.benchmarks.timing.report import SpeedReport
 
 SECTION = re.compile(r"^## `([\w -]+)`\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^\| (`[^|]+) \| ([^|`]+) \| .+ \|$", re.MULTILINE)
-KINDS: dict[str, type | tuple[type, ...]] = {
-    "text": str,
-    "number": (int, float),
-    "flag": bool,
-    "object": dict,
-}
+KINDS: dict[str, Any] = {"text": str, "number": (int, float), "flag": bool, "object": dict}
 
 
 class Field(NamedTuple):

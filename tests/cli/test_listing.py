@@ -41,21 +41,19 @@ def test_json_parses_and_no_framework_is_imported(arguments: list[str]) -> None:
     assert json.loads(done.stdout)
 
 
-def test_a_command_waits_for_no_other_s_imports() -> None:
-    program = (
-        "import sys; from svgpbench.cli.application import exit_code; exit_code(['--version']); "
-        "import svgpbench.cli.options; "
-        "sys.exit(bool({'numpy', 'pandas', 'scipy'} & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
-
-
-def test_the_python_functions_are_imported_without_what_is_slow_to_import() -> None:
-    program = (
-        "import sys; import svgpbench.api; "
-        "slow = {'jax', 'torch', 'tensorflow', 'matplotlib', 'scipy.stats'}; "
-        "sys.exit(' '.join(slow & set(sys.modules)) or 0)"
-    )
+@pytest.mark.parametrize(
+    ("program", "slow"),
+    [
+        (
+            "from svgpbench.cli.application import exit_code; exit_code(['--version']); "
+            "import svgpbench.cli.options",
+            ["numpy", "pandas", "scipy"],
+        ),
+        ("import svgpbench.api", ["jax", "torch", "tensorflow", "matplotlib", "scipy.stats"]),
+    ],
+)
+def test_a_command_or_function_waits_for_no_other_s_imports(program: str, slow: list[str]) -> None:
+    program += f"; import sys; sys.exit(' '.join({{*{slow}}} & set(sys.modules)) or 0)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
@@ -127,12 +125,6 @@ def test_a_missing_framework_is_named_with_the_extra_to_install(
     assert "pip install 'svgpbench[torch]'" in cli("doctor").out
     refused = cli("run", "adam2021-fig3")
     assert (refused.code, "pip install 'svgpbench[jax]'" in refused.err) == (2, True)
-
-
-def test_the_command_alone_explains_itself(cli: Cli) -> None:
-    outcome = cli()
-    assert outcome.code == 0
-    assert "svgpbench doctor" in outcome.out
 
 
 def test_version(cli: Cli) -> None:

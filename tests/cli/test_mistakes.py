@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Cli
-from command_table import CHANGES, COMMANDS, ENTRIES
+from command_table import COMMANDS, ENTRIES, WRONG_ENTRIES, WRONG_KEYS
 from own_experiment import EXPERIMENT, write_own
 
 from svgpbench.api import fit
@@ -44,7 +44,7 @@ def test_a_mistake_on_the_command_line_is_one_line(
 
 @pytest.mark.parametrize(
     ("line", "old", "new", "words"),
-    [(line, *change) for line, changes in CHANGES.items() for change in changes],
+    [*(("run changed.toml", *change) for change in WRONG_KEYS), *WRONG_ENTRIES],
 )
 def test_a_mistake_in_an_experiment_file_is_one_line_that_names_the_file(
     in_place: Cli, line: str, old: str, new: str, words: str

@@ -56,33 +56,28 @@ def parts(table: pd.DataFrame) -> dict[str, Any]:
     return {"X": table[["x", "z"]].to_numpy(), "y": table["y"].to_numpy()}
 
 
+OOPS = "line 6, column 2 ('z') holds 'oops'"
+EMPTY = "row 5, column 2 ('z') is empty"
+
 # ending: how it is written, target, where the bad cell stands
 TEXTS: dict[str, tuple[Writes, str, str]] = {
-    "csv": (lambda p, t: text(p, t, sep=";"), "y", "line 6, column 2 ('z') holds 'oops'"),
-    "dat": (
-        lambda p, t: text(p, t, sep=" ", header=False),
-        "x3",
-        "line 5, column 2 ('x2') holds 'oops'",
-    ),
-    "tsv": (lambda p, t: text(p, t, sep="\t"), "y", "line 6, column 2 ('z') holds 'oops'"),
-    "csv.gz": (text, "y", "line 6, column 2 ('z') holds 'oops'"),
-    "txt.xz": (text, "y", "line 6, column 2 ('z') holds 'oops'"),
-    "data.bz2": (text, "y", "line 6, column 2 ('z') holds 'oops'"),
-    "zip": (zipped, "y", "line 6, column 2 ('z') holds 'oops'"),
+    "csv": (lambda p, t: text(p, t, sep=";"), "y", OOPS),
+    "dat": (lambda p, t: text(p, t, sep=" ", header=False), "x3", "line 5, column 2 ('x2') holds 'oops'"),
+    "tsv": (lambda p, t: text(p, t, sep="\t"), "y", OOPS),
+    "csv.gz": (text, "y", OOPS),
+    "txt.xz": (text, "y", OOPS),
+    "data.bz2": (text, "y", OOPS),
+    "zip": (zipped, "y", OOPS),
     "xlsx": (workbook, "y", "row 6, column 2 ('z') holds 'oops'"),
     "arff": (arff, "y", "line 10, column 2 ('z') holds 'oops'"),
-}
+}  # fmt: skip
 BINARY: dict[str, tuple[Writes, str, str]] = {
     "mat": (lambda p, t: scipy.io.savemat(p, parts(t)), "y", "row 5, column 2 ('X2') holds 'nan'"),
     "npz": (lambda p, t: np.savez(p, **parts(t)), "y", "row 5, column 2 ('X2') holds 'nan'"),
     "npy": (lambda p, t: np.save(p, t.to_numpy()), "x3", "row 5, column 2 ('x2') holds 'nan'"),
-    "feather": (lambda p, t: t.to_feather(p), "y", "row 5, column 2 ('z') is empty"),
-    "parquet": (lambda p, t: t.to_parquet(p), "y", "row 5, column 2 ('z') is empty"),
-    "parquet.gz": (
-        lambda p, t: p.write_bytes(gzip.compress(t.to_parquet())),
-        "y",
-        "row 5, column 2 ('z') is empty",
-    ),
+    "feather": (lambda p, t: t.to_feather(p), "y", EMPTY),
+    "parquet": (lambda p, t: t.to_parquet(p), "y", EMPTY),
+    "parquet.gz": (lambda p, t: p.write_bytes(gzip.compress(t.to_parquet())), "y", EMPTY),
 }
 FORMATS = TEXTS | BINARY
 

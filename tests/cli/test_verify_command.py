@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,31 +11,21 @@ import pytest
 from command_line import Cli
 from own_experiment import write_own
 
-from svgpbench.cli.application import exit_code
 from svgpbench.config import CellConfig
-from svgpbench.experiments.cell import identify, load_data
+from svgpbench.experiments.cell import identify
 from svgpbench.results.difference import difference
 from svgpbench.results.records import Record, write_record
 from svgpbench.results.store import records_in
 from svgpbench.runs.verification import MARGIN, ROUNDING, draw_sample, verdict_on, verify
 
 
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The experiment, its data and its records."""
-    folder = tmp_path_factory.mktemp("ran")
-    write_own(folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        load_data.cache_clear()
-        assert exit_code(["run", "mine.toml", "--results", "r"]) == 0
-    return folder
-
-
 @pytest.fixture
-def results(cli: Cli, ran: Path, tmp_path: Path) -> Path:
-    """Those records in a folder of the test's own, where `cli` runs."""
-    shutil.copytree(ran, tmp_path, dirs_exist_ok=True)
+def results(cli: Cli, place: Path, tmp_path: Path) -> Path:
+    """Records of t-SVGP on a user's table, in a folder of the test's own where `cli` runs."""
+    write_own(tmp_path)
+    for record in records_in(place / "whole", "mine").records:
+        if record.config.method.name == "t-svgp":
+            write_record(tmp_path / "r", record)
     return tmp_path / "r"
 
 

@@ -94,3 +94,16 @@ class Guide:
         assert ran.returncode == 0, ran.stderr
         outcomes = [json.loads(line) for line in ran.stdout.splitlines()]
         return [Done(line, *one) for line, one in zip(commands, outcomes, strict=True)]
+
+
+GROUPS = ("backends", "datasets", "frameworks", "inducing", "kernels", "likelihoods", "methods")
+
+
+def install_broken(folder: Path) -> None:
+    """Install the package `shaky` 0.3, whose every plugin `shaky` raises when it is imported."""
+    info = folder / "shaky-0.3.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shaky\nVersion: 0.3\n")
+    points = "".join(f"[svgpbench.{group}]\nshaky = shaky:{group}\n" for group in GROUPS)
+    (info / "entry_points.txt").write_text(points)
+    (folder / "shaky.py").write_text('raise RuntimeError("needs libshaky 7\\nand more")\n')

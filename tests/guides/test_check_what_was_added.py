@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from broken_package import install_broken
-from guide import Guide
+from guide import Guide, install_broken
 
 from svgpbench.plugins import framework_missing
 

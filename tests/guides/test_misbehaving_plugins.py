@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from broken_package import install_broken
-from guide import Guide
+from guide import Guide, install_broken
 
 from svgpbench.checks.cases import cases
 from svgpbench.results.records import read_record, record_files

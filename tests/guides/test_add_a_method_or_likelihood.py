@@ -1,4 +1,4 @@
-"""docs/add-a-likelihood.md and add-a-kernel.md, followed: what another package adds takes part."""
+"""docs/add-a-method.md, add-a-likelihood.md and add-a-kernel.md, followed: what is added takes part."""
 
 from __future__ import annotations
 
@@ -120,3 +120,42 @@ def test_they_are_listed(guide: Guide) -> None:
         ("inducing", "along-column", {"column"}),
     ):
         assert {row["name"]: set(row["options"]) for row in listed[section]}[name] == options
+
+
+@pytest.fixture
+def method(tmp_path: Path) -> Guide:
+    return Guide(tmp_path, "add-a-method.md")
+
+
+@needs_torch
+def test_the_experiment_of_the_page_runs_alike_on_its_backends(method: Guide) -> None:
+    ran = method.run_each(*method.commands)
+    assert [done.returncode for done in ran] == [0, 0], [done.stderr for done in ran]
+    assert "half steps" in ran[-1].stdout
+    records = [read_record(path) for path in record_files(method.folder / "runs")]
+    assert all(record.config.method.options == {"damping": 0.5} for record in records)
+    bounds = [record.metrics["elbo"] for record in records if record.config.split.fold == 0]
+    assert len(bounds) == 2
+    assert np.ptp(bounds) <= 1e-9 * abs(bounds[0])
+
+
+def test_its_facts_and_refusals_are_listed(method: Guide) -> None:
+    rows = json.loads(method.run("list", "methods", "--json").stdout)["methods"]
+    (row,) = [row for row in rows if row["name"] == "prior-covariance"]
+    assert (row["parameters a latent"], row["options"]) == ("M", {"damping": 1.0})
+    assert "student-t" in row["refused"]["its Newton step needs a log-concave likelihood"]
+
+
+def test_its_steps_are_counted_and_timed(method: Guide) -> None:
+    name = ("--method", "prior-covariance", "--method", "prior-covariance damped")
+    sizes = ("--problem", "tiny", "--repeats", "1", "--threads", "1", "--max-other-cores", "99")
+    counted, timed = method.run_each(
+        ["cost", "prior-covariance", "--M", "500", "--json"],
+        ["speed", *name, *sizes, "--backend", "numpy", "--method", "t-svgp", "--json"],
+    )
+    assert counted.returncode == 0, counted.stderr
+    assert timed.returncode == 0, timed.stderr
+    cells = json.loads(timed.stdout)["cells"]
+    assert len(cells) == 15  # three methods, five steps
+    figures = {c["method"]: c["figure"] for c in cells if c["step"] == "e_step"}
+    assert len(set(figures.values())) == 3  # it need not show those of another method
