@@ -272,7 +272,8 @@ SLOW = (
 def leaf_commands(group: Any = None, prefix: str = "") -> dict[str, bool]:
     """Return whether each command of `svgpbench --help` has `--json`, by name such as `data show`."""
     found: dict[str, bool] = {}
-    for key, command in (group or get_command(app)).commands.items():
+    group = get_command(app) if group is None else group
+    for key, command in group.commands.items():
         if isinstance(command, TyperGroup):
             found |= leaf_commands(command, f"{prefix}{key} ")
         else:
@@ -459,11 +460,8 @@ def write_place(folder: Path) -> None:
 
 
 BAD_LINES = {
-    "word.csv": "0.1,abc,0.2",
-    "nan.csv": "0.1,nan,0.2",
-    "hole.csv": "0.1,0.2,",
-    "short.csv": "0.1,0.2",
-}
+    "word.csv": "0.1,abc,0.2", "nan.csv": "0.1,nan,0.2", "hole.csv": "0.1,0.2,", "short.csv": "0.1,0.2",
+}  # fmt: skip
 """Line 7 of tables that cannot be used."""
 
 LONG = b"x,y\n1,2\n" * 99
