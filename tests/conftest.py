@@ -51,8 +51,8 @@ import psutil
 import pytest
 from listed_skips import SkipsAreListed, read_listed
 
+from svgpbench.backends import framework_missing, load_backend
 from svgpbench.ops import Ops
-from svgpbench.plugins import framework_missing, load_backend
 from svgpbench.runs.core_locks import LOCKS_VARIABLE
 from svgpbench.runs.cores import usable_cores
 from svgpbench.training.chunked import compile_passes

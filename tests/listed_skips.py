@@ -18,8 +18,9 @@ from pathlib import Path
 
 import pytest
 
+from svgpbench.backends import framework_missing
 from svgpbench.benchmarks.timing.peers import peer_python
-from svgpbench.plugins import framework_missing, frameworks
+from svgpbench.plugins import frameworks
 from svgpbench.runs.cores import usable_cores
 
 Found = re.Match[str]

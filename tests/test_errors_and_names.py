@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.backends import framework_missing, load_backend
 from svgpbench.config import LikelihoodConfig
 from svgpbench.errors import UserError
 from svgpbench.kernels import Theta, unconstrain
 from svgpbench.kernels.kernels import KernelParameters, kernel
 from svgpbench.likelihoods import GaussianParameters, NoParameters, build_likelihood
 from svgpbench.methods import build_method
-from svgpbench.plugins import framework_missing, frameworks, load_backend
+from svgpbench.plugins import frameworks
 
 
 def likelihood(name: str, **options: Any) -> Any:

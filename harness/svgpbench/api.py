@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from svgpbench.backends import known_backends
 from svgpbench.errors import UserError
 from svgpbench.experiments import Selection, TableEntry, load_experiment
 from svgpbench.experiments.plan import Plan
@@ -18,7 +19,7 @@ from svgpbench.experiments.validation import checked_plan
 from svgpbench.output.figure_and_table_types import TableKind, entries_of, kind_of
 from svgpbench.papers import load_paper, paper_folders
 from svgpbench.papers.judged_claims import judged_claims
-from svgpbench.plugins import TABLES, known_backends
+from svgpbench.plugins import TABLES
 from svgpbench.posterior import (
     Posterior,
     compare_inducing_counts,

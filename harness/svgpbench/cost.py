@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from svgpbench.backends import new_backend
 from svgpbench.config import LEARN, Learnable
 from svgpbench.errors import UserError
 from svgpbench.kernels import Model, Theta
@@ -24,7 +25,6 @@ from svgpbench.kernels.kernels import Kernel, KernelParameters
 from svgpbench.methods import AnyMethod
 from svgpbench.methods.collapsed import SGPR
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.plugins import new_backend
 from svgpbench.training.blocks import Batch, trainable_names
 from svgpbench.training.chunked import Passes, compile_passes
 from svgpbench.training.session import Session, session_at

@@ -15,7 +15,7 @@ import threadpoolctl
 from pydantic import Field
 
 from svgpbench.config import Strict
-from svgpbench.plugins import GROUPS, frameworks, loaded, plugins
+from svgpbench.plugins import GROUPS, frameworks, loaded_plugins, plugins
 
 OURS = "svgpbench"
 PACKAGES = (OURS, "numpy", "scipy")
@@ -62,7 +62,7 @@ def describe(threads: int, device: str = "cpu") -> Environment:
         gpu=gpu_model() if device == "cuda" else None,
         versions=installed_versions(),
         lock=locked(),
-        plugins=loaded(),
+        plugins=loaded_plugins(),
         thread_pools=thread_pools(),
         commit=commit,
         dirty=dirty,

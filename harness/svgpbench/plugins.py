@@ -1,13 +1,15 @@
-"""Plugins from entry points, the package's own included. Listing the backends imports no framework."""
+"""Plugins from entry points, the package's own included: finding, loading, and the code that they are of.
+
+Listing the backends imports no framework. `svgpbench.backends` creates them.
+"""
 
 from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -15,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from svgpbench.errors import UserError, unknown
-from svgpbench.ops import Capabilities, Framework, Ops
+from svgpbench.ops import Capabilities, Framework
 from svgpbench.source_code import SourceCode, is_own_source
 
-OURS = frozenset({"svgpbench", "svgpbench_backends", "svgpbench_datasets", "svgpbench_papers"})
+OWN_PACKAGES = frozenset(
+    {"svgpbench", "svgpbench_backends", "svgpbench_datasets", "svgpbench_papers"}
+)
 """Top-level packages of svgpbench."""
 
 BACKENDS, METHODS, DATASETS = "svgpbench.backends", "svgpbench.methods", "svgpbench.datasets"
@@ -79,12 +83,12 @@ _loaded_here: dict[tuple[str, str], tuple[str, str]] = {}  # other packages' plu
 _codes: dict[tuple[str, str], SourceCode] = {}  # of plugins, as they were loaded or first asked for
 
 
-def loaded() -> tuple[str, ...]:
+def loaded_plugins() -> tuple[str, ...]:
     """Return the plugins of other packages that this process has loaded, with package and version."""
     return tuple(sorted(what for what, _ in _loaded_here.values()))
 
 
-def place_in_a_plugin(error: BaseException) -> str:
+def line_in_plugin(error: BaseException) -> str:
     """Return `FILE:LINE` of the innermost call in another package's plugin; empty if there is none."""
     homes: list[str] = []
     for _, module in _loaded_here.values():
@@ -159,12 +163,16 @@ def _code(group: str, point: EntryPoint, found: Any) -> SourceCode:
         modules = {point.module, *(getattr(base, "__module__", point.module) for base in bases)}
         tops = {name: name.partition(".")[0] for name in modules}
         if _is_ours(point):
-            _codes[key] = SourceCode(name for name in modules if tops[name] in OURS)
+            _codes[key] = SourceCode(name for name in modules if tops[name] in OWN_PACKAGES)
         else:
             own = _tops_of_plugins()
             _codes[key] = SourceCode(
-                (name for name in modules if tops[name] not in OURS | sys.stdlib_module_names),
-                lambda top, spec: top not in OURS and (top in own or is_own_source(spec)),
+                (
+                    name
+                    for name in modules
+                    if tops[name] not in OWN_PACKAGES | sys.stdlib_module_names
+                ),
+                lambda top, spec: top not in OWN_PACKAGES and (top in own or is_own_source(spec)),
             )
     return _codes[key]
 
@@ -180,24 +188,26 @@ def _tops_of_plugins() -> frozenset[str]:
         for file in (point.dist.files or ()) if point.dist else ():
             if file.suffix == ".py":
                 tops.add(file.parts[0].removesuffix(".py"))
-    return frozenset(tops - OURS)
+    return frozenset(tops - OWN_PACKAGES)
 
 
-def forget_changed() -> None:
+def forget_edited() -> bool:
     """Forget the plugins of other packages whose source has changed since they were loaded.
 
-    A notebook stays while its user edits a plugin. The next use imports it, and what it imports, anew.
+    The next use imports them, and what they import, anew. Returns True if there were any.
     """
     importlib.invalidate_caches()
-    for key, code in list(_codes.items()):
-        if not code.follows or code.read_again().digest == code.digest:
-            continue
+    edited = [
+        (key, code)
+        for key, code in _codes.items()
+        if code.follows and code.read_again().digest != code.digest
+    ]
+    for key, code in edited:
         del _codes[key]
         _loaded_here.pop(key, None)
         for name in [x for x in sys.modules if x.partition(".")[0] in code.tops]:
             del sys.modules[name]
-        # a cached instance may hold steps that were compiled from the old code
-        load_backend.cache_clear()
+    return bool(edited)
 
 
 @functools.cache
@@ -206,7 +216,7 @@ def _own(point: EntryPoint) -> Any:
     return point.load()
 
 
-SAYS: dict[str, tuple[str, ...]] = {
+REQUIRED_ATTRIBUTES: dict[str, tuple[str, ...]] = {
     BACKENDS: ("capabilities",),
     METHODS: ("version", "info"),
     LIKELIHOODS: ("task", "support"),
@@ -214,20 +224,20 @@ SAYS: dict[str, tuple[str, ...]] = {
 }
 """Attributes that a member of a group must have to be listed and checked."""
 
-NAMED = (BACKENDS, METHODS, LIKELIHOODS, KERNELS)
+GROUPS_WITH_NAMES = (BACKENDS, METHODS, LIKELIHOODS, KERNELS)
 """Groups whose members have a `name` attribute."""
 
-WITH_DEFAULTS = (METHODS, LIKELIHOODS, KERNELS, INDUCING)
+GROUPS_WITH_DEFAULTS = (METHODS, LIKELIHOODS, KERNELS, INDUCING)
 """Groups of dataclasses in which every field has a default."""
 
 
 def _misfit(group: str, name: str, found: Any) -> str:
     """Return the reason why a loaded object is not a valid member of its group; empty if it is valid."""
-    if group in NAMED and (own := getattr(found, "name", None)) != name:
+    if group in GROUPS_WITH_NAMES and (own := getattr(found, "name", None)) != name:
         return f"it calls itself {own!r}; `name` must be that of its entry point"
-    if lacking := [each for each in SAYS.get(group, ()) if not hasattr(found, each)]:
+    if lacking := [each for each in REQUIRED_ATTRIBUTES.get(group, ()) if not hasattr(found, each)]:
         return f"it has no `{lacking[0]}`"
-    if group in WITH_DEFAULTS:
+    if group in GROUPS_WITH_DEFAULTS:
         found()
     return _misfit_of_its_kind(group, found)
 
@@ -252,29 +262,29 @@ def _misfit_of_its_kind(group: str, found: Any) -> str:
     return ""
 
 
-def whole(group: str) -> dict[str, Any]:
+def load_all(group: str) -> dict[str, Any]:
     """Load every loadable member of a group, by name; backends that need a framework are left out."""
-    return _sorted_out(group)[0]
+    return _load_each(group)[0]
 
 
-def broken(group: str) -> dict[str, str]:
+def load_errors(group: str) -> dict[str, str]:
     """Return the error line of each member of a group that cannot be loaded, by name.
 
     Backends that need a framework are not tried.
     """
-    return _sorted_out(group)[1]
+    return _load_each(group)[1]
 
 
-def left_out(group: str) -> Iterator[tuple[str, str]]:
+def unused_plugins(group: str) -> Iterator[tuple[str, str]]:
     """Yield (name, line) of each unused member of a group: it cannot be loaded, or its name is taken."""
-    yield from broken(group).items()
+    yield from load_errors(group).items()
     for name, (first, *others) in _claims(group, tuple(sys.path)).items():
         for point in others:
             taken = f"the name is taken by package {first.dist.name}" if first.dist else "taken"
             yield name, f"{GROUPS[group]} {name!r}{_owner(point)} takes no part: {taken}"
 
 
-def _sorted_out(group: str) -> tuple[dict[str, Any], dict[str, str]]:
+def _load_each(group: str) -> tuple[dict[str, Any], dict[str, str]]:
     found: dict[str, Any] = {}
     lines: dict[str, str] = {}
     for name, point in plugins(group).items():
@@ -293,7 +303,7 @@ def paper_folders() -> dict[str, Traversable]:
     A paper is a folder with a `paper.toml` in a package that an entry point of papers names.
     """
     folders: dict[str, Traversable] = {}
-    for package in whole(PAPERS).values():
+    for package in load_all(PAPERS).values():
         for folder in sorted(files(package).iterdir(), key=lambda item: item.name):
             if (folder / "paper.toml").is_file():
                 # a package cannot replace a paper of ours by one of the same name
@@ -304,7 +314,7 @@ def paper_folders() -> dict[str, Traversable]:
 @functools.cache
 def registries() -> tuple[Any, ...]:
     """Return every registry of data sets that can be loaded; the result is cached."""
-    return tuple(whole(DATASETS).values())
+    return tuple(load_all(DATASETS).values())
 
 
 def registry_of(name: str) -> Any:
@@ -321,99 +331,4 @@ def registry_of(name: str) -> Any:
 
 def frameworks() -> dict[str, Framework]:
     """Return the `Framework` of each backend that needs one, by the backend's name. Imports no framework."""
-    return whole(FRAMEWORKS)
-
-
-def framework_of(backend: str) -> Framework | None:
-    """Return the `Framework` of a backend; None if it needs no framework."""
-    return frameworks().get(backend)
-
-
-def framework_missing(backend: str) -> str | None:
-    """Return the message with the package to install if a backend's framework is missing; None otherwise."""
-    framework = framework_of(backend)
-    if framework is not None and importlib.util.find_spec(framework.module) is None:
-        return f"backend {backend!r} needs its framework: pip install '{framework.install}'"
-    return None
-
-
-def computes(backend: str) -> bool:
-    """Return True if a backend computes numbers, not only shapes. Imports no framework.
-
-    Raises `UserError` if the backend cannot be loaded.
-    """
-    if framework_of(backend) is not None:
-        return True
-    return bool(load(BACKENDS, backend).capabilities.computes)
-
-
-def declared_capabilities(backend: str) -> Capabilities | None:
-    """Return what a backend offers, without importing its framework; None if that takes the import."""
-    framework = framework_of(backend)
-    if framework is not None:
-        return framework.capabilities
-    capabilities: Capabilities = load(BACKENDS, backend).capabilities
-    return capabilities
-
-
-def check_backend(name: str) -> None:
-    """Raise `UserError` if a backend cannot run steps.
-
-    It is unknown, its framework is missing, it cannot be loaded, or it computes shapes only.
-    """
-    find(BACKENDS, name)
-    if missing := framework_missing(name):
-        raise UserError(missing)
-    if not computes(name):
-        raise UserError(f"backend {name!r} has shapes and no numbers; it serves `svgpbench cost`")
-
-
-def new_backend(name: str, mode: str = "", dtype: str = "float64", device: str = "cpu") -> Ops:
-    """Create an `Ops` of a backend; `mode` "" is the backend's default.
-
-    Raises `UserError` for an unknown backend, a missing framework, or a mode, dtype or device that
-    the backend does not offer.
-    """
-    find(BACKENDS, name)
-    if missing := framework_missing(name):
-        raise UserError(missing)
-    cls = load(BACKENDS, name)
-    refuse_not_offered(name, cls.capabilities, mode, dtype, device)
-    return cls(mode or cls.capabilities.modes[0], dtype, device)  # type: ignore[no-any-return]
-
-
-def refuse_not_offered(name: str, offers: Capabilities, mode: str, dtype: str, device: str) -> None:
-    """Raise `UserError` if a backend does not offer a mode ("" is its default), dtype or device."""
-    mode = mode or offers.modes[0]
-    for what, value, known in (
-        ("mode", mode, offers.modes),
-        ("dtype", dtype, offers.dtypes),
-        ("device", device, offers.devices),
-    ):
-        if value not in known:
-            raise UserError(
-                f"backend {name!r} offers no {what} {value!r} (it has: {', '.join(known)})"
-            )
-
-
-@functools.lru_cache
-def load_backend(name: str, mode: str = "", dtype: str = "float64", device: str = "cpu") -> Ops:
-    """Return the cached `Ops` of these arguments; all callers share it and its compiled steps."""
-    return new_backend(name, mode, dtype, device)
-
-
-def known_backends(names: Sequence[str] | None = None) -> list[str]:
-    """Return the named backends, or for None all that are installed and compute numbers.
-
-    Raises `UserError` for a named backend that cannot run.
-    """
-    if names is None:
-        unusable = broken(BACKENDS)
-        return [
-            name
-            for name in plugins(BACKENDS)
-            if name not in unusable and framework_missing(name) is None and computes(name)
-        ]
-    for name in names:
-        check_backend(name.partition(":")[0])
-    return list(names)
+    return load_all(FRAMEWORKS)

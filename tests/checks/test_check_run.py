@@ -86,7 +86,7 @@ def test_identities_hold(ops: Ops) -> None:
 
 
 def test_a_step_of_another_size_breaks_identity_2() -> None:
-    from svgpbench.plugins import load_backend
+    from svgpbench.backends import load_backend
 
     ops = load_backend("numpy")
     b = Bench(ops, build_model("gaussian", "se"), build_method("t-svgp", {}), small_problem())
@@ -97,7 +97,7 @@ def test_a_step_of_another_size_breaks_identity_2() -> None:
 def test_identity_8_needs_projected_steps_that_stop_elsewhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from svgpbench.plugins import load_backend
+    from svgpbench.backends import load_backend
 
     check, tolerance = IDENTITIES[8]
     exact, projected = (VARIANTS[f"diagonal-precision {v}"] for v in ("exact", "projected-b"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from svgpbench.plugins import framework_missing
+from svgpbench.backends import framework_missing
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "strangers"))
 from installed import HERE, Done, Place

@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import MatrixCase, build_model, small_problem
 from svgpbench.checks.dense import dense_arrays
 from svgpbench.checks.evaluate import evaluate
@@ -30,7 +31,6 @@ from svgpbench.methods import (
     orthogonal,
     tying,
 )
-from svgpbench.plugins import load_backend
 
 PROBLEM = small_problem()
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from shipped import SHIPPED_METHODS
 
+from svgpbench.backends import load_backend
 from svgpbench.checks import (
     evaluate,
     identities_of_bounds,
@@ -29,7 +30,6 @@ from svgpbench.experiments import rounding_model
 from svgpbench.kernels.kernels import Kernel, KernelParameters
 from svgpbench.methods.collapsed import SGPR
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.runs import verification
 
 CASE = MatrixCase("t-svgp tied-projected", "bernoulli-logit", "matern52")

@@ -98,7 +98,7 @@ def test_exponents_at_the_sizes_given(cli: Cli) -> None:
 
 
 def test_check_leaves_it_out_unless_asked() -> None:
-    from svgpbench.plugins import known_backends
+    from svgpbench.backends import known_backends
 
     assert "counting" not in known_backends(None)
     assert "numpy" in known_backends(None)

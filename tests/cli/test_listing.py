@@ -117,7 +117,7 @@ def test_methods_are_listed_with_their_facts(cli: Cli) -> None:
 def test_a_missing_framework_is_named_with_the_extra_to_install(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("svgpbench.plugins.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("svgpbench.backends.importlib.util.find_spec", lambda name: None)
     assert "pip install 'svgpbench[torch]'" in cli("list", "backends").out
     assert "pip install 'svgpbench[torch]'" in cli("doctor").out
     refused = cli("run", "adam2021-fig3")

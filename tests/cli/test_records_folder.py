@@ -11,7 +11,7 @@ import pytest
 from command_line import Cli
 from own_experiment import write_own
 
-from svgpbench.plugins import framework_missing
+from svgpbench.backends import framework_missing
 
 FIG3 = "adam2021-fig3"
 LINE = "no records in runs: reading those in results\n"

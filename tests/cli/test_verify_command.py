@@ -180,7 +180,7 @@ def test_a_sample_is_of_records_that_can_run_here(results: Path) -> None:
             results, record.model_copy(update={"config": config, "cell_id": f"{seed:016x}"})
         )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("svgpbench.plugins.importlib.util.find_spec", lambda name: None)
+        patch.setattr("svgpbench.backends.importlib.util.find_spec", lambda name: None)
         (verdict,) = verify(results, sample=1)
     assert (verdict.kind, verdict.record.config.backend.name) == ("bitwise", "numpy")
 

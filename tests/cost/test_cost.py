@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from svgpbench.backends import framework_missing, load_backend
 from svgpbench.checks.cases import VARIANTS, build_model, likelihoods_of, small_problem
 from svgpbench.config import TrainingConfig
 from svgpbench.cost import Cost, Size, count, exponents
@@ -18,7 +19,6 @@ from svgpbench.likelihoods import Likelihood
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.ops import Ops
-from svgpbench.plugins import framework_missing, load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
 from svgpbench.tree import leaves

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.backends import framework_missing, load_backend, new_backend
 from svgpbench.checks.cases import build_model
 from svgpbench.checks.kit.numbers import numbers
 from svgpbench.kernels import Theta
@@ -17,7 +18,6 @@ from svgpbench.methods import DataTerm, build_method
 from svgpbench.methods.mean_covariance import MeanCholesky
 from svgpbench.numerics.gaussian import Factor
 from svgpbench.ops import Array, Ops
-from svgpbench.plugins import framework_missing, load_backend, new_backend
 from svgpbench.tree import tree_map
 
 INPUTS, POINTS = numbers(300, 7), numbers(40, 7)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.backends import new_backend
 from svgpbench.ops import Array, Ops
-from svgpbench.plugins import new_backend
 
 m, k, n, P = 5, 7, 11, 3
 NUMBER = 8  # bytes

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from svgpbench.backends import check_backend, computes, load_backend, new_backend
 from svgpbench.checks.kit.functions import DIFFERENTIABLE, FORWARD
 from svgpbench.checks.kit.numbers import numbers
 from svgpbench.errors import UserError
 from svgpbench.ops import Array, Ops
-from svgpbench.plugins import check_backend, computes, load_backend, new_backend
 
 
 @pytest.fixture(params=["float64", "float32"])

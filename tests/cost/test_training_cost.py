@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.backends import new_backend
 from svgpbench.config import (
     BackendConfig,
     CellConfig,
@@ -25,7 +26,6 @@ from svgpbench.kernels.bases import Decoupled
 from svgpbench.kernels.kernels import kernel
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
-from svgpbench.plugins import new_backend
 from svgpbench.results.training_cost import ONE_EACH, flops_of
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.chunked import AccumulatingTrainer, trainer_class

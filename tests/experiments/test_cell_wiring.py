@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel
 from small_cell import config
 
+from svgpbench.backends import load_backend
 from svgpbench.config import (
     CellConfig,
     DataConfig,
@@ -26,7 +27,6 @@ from svgpbench.experiments.cell import build_trainer, load_data, prepare_data, s
 from svgpbench.likelihoods import likelihoods
 from svgpbench.ops import Ops
 from svgpbench.options import option_names
-from svgpbench.plugins import load_backend
 from svgpbench.training.em import Trainer
 from svgpbench.tree import named_leaves
 from svgpbench_datasets.splits import random_split

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import BaseModel
 
+from svgpbench.backends import load_backend
 from svgpbench.config import (
     BackendConfig,
     CellConfig,
@@ -40,7 +41,6 @@ from svgpbench.initialization.inducing_inputs import KMeans
 from svgpbench.kernels.kernels import Matern52
 from svgpbench.likelihoods import build_likelihood, likelihoods
 from svgpbench.methods.dual import DualSVGP
-from svgpbench.plugins import load_backend
 
 METHODS = [
     "t-svgp",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from small_cell import config
 
+from svgpbench.backends import load_backend
 from svgpbench.config import (
     BackendConfig,
     InducingConfig,
@@ -22,7 +23,6 @@ from svgpbench.initialization.inducing_inputs import greedy_variance
 from svgpbench.kernels import Theta
 from svgpbench.kernels.covariance import Covariance
 from svgpbench.kernels.kernels import kernel
-from svgpbench.plugins import load_backend
 from svgpbench.training.em import Trainer
 
 D = 13

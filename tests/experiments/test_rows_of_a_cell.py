@@ -12,7 +12,7 @@ from svgpbench.config import InducingConfig, MethodConfig, TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import build_trainer
 from svgpbench.methods import build_method
-from svgpbench.plugins import METHODS, whole
+from svgpbench.plugins import METHODS, load_all
 from svgpbench.training.em import Trainer
 from svgpbench.tree import leaves
 
@@ -31,7 +31,7 @@ def test_a_batch_may_be_of_all_the_rows_that_are_trained_on_and_of_no_more() -> 
         built(training=TrainingConfig(rows=ROWS, batch_size=ROWS + 1))
 
 
-@pytest.mark.parametrize("method", whole(METHODS))
+@pytest.mark.parametrize("method", load_all(METHODS))
 @pytest.mark.parametrize("init", ["random", "greedy-variance"])
 def test_a_perturbed_cell_has_the_basis_of_its_twin_or_its_own_rows(method: str, init: str) -> None:
     """A method whose basis is the data has the rows that it trains on, perturbed as they are."""

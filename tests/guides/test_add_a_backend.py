@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from guide import Guide
 
-from svgpbench.plugins import framework_missing
+from svgpbench.backends import framework_missing
 from svgpbench.results.records import read_record, record_files
 
 pytestmark = pytest.mark.skipif(

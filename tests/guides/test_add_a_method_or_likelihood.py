@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from guide import Guide
 
-from svgpbench.plugins import framework_missing
+from svgpbench.backends import framework_missing
 from svgpbench.results.records import read_record, record_files
 
 PAGES = ("add-a-likelihood.md", "add-a-kernel.md", "add-an-experiment.md")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from guide import Guide, install_broken
 
-from svgpbench.plugins import framework_missing
+from svgpbench.backends import framework_missing
 
 pytestmark = pytest.mark.skipif(
     framework_missing("torch") is not None, reason="torch is not installed"

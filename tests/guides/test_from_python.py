@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from nbclient import NotebookClient
 
-from svgpbench.plugins import framework_missing
+from svgpbench.backends import framework_missing
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "from-python.md").read_text("utf-8")

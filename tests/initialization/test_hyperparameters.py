@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.dense import kernel_matrix
 from svgpbench.errors import UserError
 from svgpbench.initialization.hyperparameters import mean_gaps, median_lengthscale
@@ -15,7 +16,6 @@ from svgpbench.initialization.inducing_inputs import greedy_variance, initial_in
 from svgpbench.kernels import Theta
 from svgpbench.kernels.covariance import Covariance
 from svgpbench.kernels.kernels import KernelParameters, kernel
-from svgpbench.plugins import load_backend
 
 Floats = npt.NDArray[np.float64]
 X = np.random.default_rng(0).uniform(-2.0, 2.0, (60, 2))

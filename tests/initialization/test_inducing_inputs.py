@@ -7,6 +7,7 @@ import pytest
 from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import cdist
 
+from svgpbench.backends import load_backend
 from svgpbench.config import InducingConfig
 from svgpbench.initialization.inducing_inputs import (
     greedy_variance,
@@ -17,7 +18,6 @@ from svgpbench.initialization.inducing_inputs import (
 from svgpbench.kernels.bases import Decoupled
 from svgpbench.kernels.covariance import Covariance
 from svgpbench.kernels.kernels import KernelParameters, kernel
-from svgpbench.plugins import load_backend
 
 X = np.random.default_rng(0).uniform(-2.0, 2.0, (200, 2))
 LINE = np.arange(1000.0)[:, None]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pytest
 from small_cell import config
 
+from svgpbench.backends import load_backend
 from svgpbench.config import (
     CellConfig,
     DataConfig,
@@ -29,7 +30,6 @@ from svgpbench.kernels.compound import Sum, differentiable
 from svgpbench.kernels.covariance import Covariance
 from svgpbench.kernels.kernels import Kernel, KernelParameters, kernel, kernels
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.tree import leaves, tree_map
 
 Floats = npt.NDArray[np.float64]

@@ -11,6 +11,7 @@ import pytest
 from finite_differences import gradient
 from scipy.integrate import quad
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import SmallProblem, build_model, small_problem
 from svgpbench.checks.evaluate import step_by_step
@@ -23,7 +24,6 @@ from svgpbench.kernels.bases import Decoupled, Features
 from svgpbench.kernels.kernels import KernelParameters, kernel, kernels
 from svgpbench.methods import build_method
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trained, Trainer
 from svgpbench.tree import named_leaves, tree_map

@@ -11,6 +11,7 @@ import scipy.integrate
 import scipy.stats
 from densities_by_mpmath import Exponential, Laplace, NegativeBinomial
 
+from svgpbench.backends import load_backend
 from svgpbench.config import LikelihoodConfig
 from svgpbench.experiments.identity import likelihood_keys
 from svgpbench.likelihoods import (
@@ -26,7 +27,6 @@ from svgpbench.likelihoods import (
 )
 from svgpbench.likelihoods.quadrature import QuadratureLikelihood
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.plugins import load_backend
 from svgpbench.tree import tree_map
 
 Floats = npt.NDArray[np.float64]

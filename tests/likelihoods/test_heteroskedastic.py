@@ -10,10 +10,10 @@ import scipy.integrate
 import scipy.stats
 
 from svgpbench.api import fit
+from svgpbench.backends import load_backend
 from svgpbench.checks.dense.expectations import expectations
 from svgpbench.likelihoods import GaussianLikelihood, GaussianParameters, HeteroskedasticGaussian
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.sklearn import SVGPRegressor
 
 NUMPY, LIKELIHOOD = load_backend("numpy"), HeteroskedasticGaussian()

@@ -15,6 +15,7 @@ from scipy.special import gammaln, log_softmax, logit, ndtr, ndtri
 from small_cell import config, own
 
 from svgpbench.api import fit, load_posterior, save_posterior
+from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench, worst_of
 from svgpbench.checks.cases import SmallProblem, small_problem
 from svgpbench.config import InducingConfig, LikelihoodConfig, TrainingConfig
@@ -39,7 +40,7 @@ from svgpbench.likelihoods.best_constant import best_constant
 from svgpbench.likelihoods.quadrature import QuadratureLikelihood
 from svgpbench.methods import build_method
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.plugins import METHODS, load_backend, whole
+from svgpbench.plugins import METHODS, load_all
 
 Floats = npt.NDArray[np.float64]
 NUMPY = load_backend("numpy")
@@ -216,7 +217,7 @@ def numbers(b: Bench) -> list[Any]:
 
 
 @pytest.mark.parametrize("ops", ["numpy"], indirect=True)
-@pytest.mark.parametrize("name", whole(METHODS))
+@pytest.mark.parametrize("name", load_all(METHODS))
 def test_every_method_takes_a_mean_as_a_likelihood_that_has_it_in_itself(
     ops: Ops, name: str
 ) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from svgpbench.backends import load_backend
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-a-likelihood.md"
 BLOCK = re.search(r"```python\n# rivers/counts.py\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)

@@ -13,6 +13,7 @@ import scipy.special as sc
 import scipy.stats
 from finite_differences import derivative
 
+from svgpbench.backends import load_backend
 from svgpbench.likelihoods import (
     BernoulliLogit,
     BernoulliProbit,
@@ -26,7 +27,7 @@ from svgpbench.likelihoods import (
     likelihoods,
 )
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.plugins import LIKELIHOODS, is_ours, load_backend
+from svgpbench.plugins import LIKELIHOODS, is_ours
 
 Floats = npt.NDArray[np.float64]
 NOISE, SQUASH, SCALE, DF = 0.3, 1e-3, 0.7, 3.0

@@ -13,6 +13,7 @@ import scipy.special as sc
 import scipy.stats
 from finite_differences import derivative
 
+from svgpbench.backends import load_backend
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import (
     BernoulliLogit,
@@ -24,7 +25,6 @@ from svgpbench.likelihoods import (
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.likelihoods.quadrature import gauss_hermite
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.plugins import load_backend
 
 Floats = npt.NDArray[np.float64]
 CLASSES, ROWS, EPSILON = 4, 9, 1e-3

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import VARIANTS, MatrixCase, build_model, small_problem
 from svgpbench.checks.dense.gaussians import Dense
@@ -26,7 +27,7 @@ from svgpbench.likelihoods import (
 )
 from svgpbench.methods import build_method
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.plugins import frameworks, load_backend
+from svgpbench.plugins import frameworks
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trained, Trainer
 from svgpbench_backends.numpy_backend import NumpyOps

@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 from densities_by_mpmath import Exponential, Laplace, NegativeBinomial
 
+from svgpbench.backends import load_backend
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import (
     BernoulliLogit,
@@ -22,7 +23,6 @@ from svgpbench.likelihoods import (
 )
 from svgpbench.likelihoods.likelihood import ROWS_AT_ONCE
 from svgpbench.ops import Tree
-from svgpbench.plugins import load_backend
 
 OPS = load_backend("numpy")
 LEVELS = (0.025, 0.3, 0.5, 0.975)

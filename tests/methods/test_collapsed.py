@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import build_model, small_problem
 from svgpbench.checks.dense import sgpr_bound
 from svgpbench.checks.matrix import difference
@@ -15,7 +16,6 @@ from svgpbench.config import TrainingConfig
 from svgpbench.methods import build_method
 from svgpbench.methods.residual_variance import RESIDUAL_VARIANCES
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.chunked import AccumulatingTrainer, trainer_class
 from svgpbench.training.em import Trainer

@@ -8,13 +8,13 @@ import pytest
 from finite_differences import gradient
 from two_bases import PROBLEM, at_first_batch
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import build_model
 from svgpbench.checks.dense import kernel_matrix
 from svgpbench.errors import UserError
 from svgpbench.methods import build_method
 from svgpbench.methods.decoupled import DecoupledState, DecoupledSVGP, MeanPrecision
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 
 Floats = npt.NDArray[np.float64]
 NUMPY = load_backend("numpy")

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pytest
 from finite_differences import derivative, gradient
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import MatrixCase, build_model, small_problem
 from svgpbench.checks.dense import kernel_matrix, sgpr_bound
@@ -25,7 +26,6 @@ from svgpbench.likelihoods import GaussianLikelihood, GaussianParameters
 from svgpbench.methods import build_method
 from svgpbench.methods.diagonal_precision import DiagonalPrecision, DiagonalState
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.blocks import factor_at, prior_at
 from svgpbench.training.em import Trained, Trainer

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from finite_differences import derivative
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import VARIANTS, build_model, small_problem
 from svgpbench.checks.dense import kernel_matrix
@@ -20,7 +21,6 @@ from svgpbench.methods import build_method
 from svgpbench.methods.full import DualVGP, FullFactor
 from svgpbench.methods.tying import Sites
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.blocks import data_term
 from svgpbench.training.em import Trainer

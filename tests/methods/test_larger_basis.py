@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import USUAL, VARIANTS, build_model, small_problem
 from svgpbench.checks.evaluate import RATE
@@ -20,7 +21,6 @@ from svgpbench.methods.mean_covariance import MeanCholeskySVGP
 from svgpbench.methods.tying import DualState
 from svgpbench.numerics.adam import adam_ascent, adam_start
 from svgpbench.ops import Array, Ops
-from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import data_term
 
 PROBLEM = small_problem()

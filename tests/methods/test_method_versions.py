@@ -8,11 +8,11 @@ from __future__ import annotations
 import pytest
 from shipped import SHIPPED_METHODS
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import build_model, likelihoods_of, small_problem
 from svgpbench.checks.evaluate import evaluate
 from svgpbench.likelihoods import likelihoods
 from svgpbench.methods import build_method
-from svgpbench.plugins import load_backend
 
 PINNED: dict[str, tuple[int, float, float]] = {
     "t-svgp tied-projected": (1, -47.378998394377305, -40.98675371642937),

@@ -10,6 +10,7 @@ import pytest
 from finite_differences import gradient
 from two_bases import PROBLEM, SCALE, At, at_first_batch
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import build_model
 from svgpbench.checks.dense import kernel_matrix
 from svgpbench.errors import UserError
@@ -19,7 +20,6 @@ from svgpbench.methods.hybrid import HybridSVGP
 from svgpbench.methods.mean_covariance import MeanCholesky, QState
 from svgpbench.methods.orthogonal import OrthogonalSVGP
 from svgpbench.ops import Ops, Tree
-from svgpbench.plugins import load_backend
 from svgpbench.tree import leaves, tree_map
 
 Floats = npt.NDArray[np.float64]

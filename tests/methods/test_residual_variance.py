@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench, bench
 from svgpbench.checks.cases import build_model, small_problem
 from svgpbench.checks.dense import sgpr_bound
@@ -16,7 +17,6 @@ from svgpbench.kernels import unconstrain
 from svgpbench.methods import build_method
 from svgpbench.methods.residual_variance import RESIDUAL_VARIANCES
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.tree import leaves, tree_map
 
 NUMPY = load_backend("numpy")

@@ -39,9 +39,9 @@ def in_own_process(function: str) -> subprocess.CompletedProcess[str]:
 
 def every_case() -> None:
     """Run every case on the NumPy backend, with short trajectories: they use the same functions."""
+    from svgpbench.backends import load_backend
     from svgpbench.checks import evaluate
     from svgpbench.checks.cases import cases, small_problem
-    from svgpbench.plugins import load_backend
 
     evaluate.STEPS = 2
     ops = load_backend("numpy")
@@ -52,10 +52,10 @@ def every_case() -> None:
 
 def wrong_shapes() -> None:
     """Print the name of every call below that raises."""
+    from svgpbench.backends import load_backend
     from svgpbench.likelihoods import Poisson
     from svgpbench.methods.tying import Sites
     from svgpbench.numerics.gaussian import matvec
-    from svgpbench.plugins import load_backend
 
     ops, two, three = load_backend("numpy"), np.ones((1, 2)), np.ones((1, 3))
     for name, call in {

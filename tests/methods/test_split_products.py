@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.bench import bench, worst_of
 from svgpbench.numerics import gaussian
-from svgpbench.plugins import load_backend
 
 
 @pytest.mark.parametrize("likelihood", ["gaussian", "softmax"])

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import MatrixCase, build_model
 from svgpbench.checks.dense.decoupled import Union
 from svgpbench.checks.dense.two_part import TwoPart
@@ -25,7 +26,6 @@ from svgpbench.kernels import Theta, unconstrain
 from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods import build_method
-from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import Batch
 from svgpbench.training.steps import compile_steps
 from svgpbench.tree import tree_map

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import rosen, rosen_der
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import VARIANTS, build_model, small_problem
 from svgpbench.checks.dense import gpr_bound
 from svgpbench.config import TrainingConfig
@@ -19,7 +20,6 @@ from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods import build_method
 from svgpbench.numerics.lbfgs import flatten, lbfgs_ascent, unflatten
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.chunked import trainer_class
 from svgpbench.training.em import Trainer

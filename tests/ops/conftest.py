@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from svgpbench.backends import framework_missing, load_backend
 from svgpbench.ops import Ops
-from svgpbench.plugins import framework_missing, load_backend
 
 PRECISIONS = [
     ("numpy", "float64"),

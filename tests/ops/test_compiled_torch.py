@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from svgpbench.backends import framework_missing, load_backend
 from svgpbench.checks.kit.numbers import positive_definite
 from svgpbench.checks.kit.test_linear_algebra import (
     test_cholesky_of_a_matrix_that_is_not_positive_definite_is_nan as test_it_is_nan,
 )
 from svgpbench.ops import Array, Ops
-from svgpbench.plugins import framework_missing, load_backend
 
 __all__ = ["test_it_is_nan"]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from finite_differences import gradient
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.kit.functions import DIFFERENTIABLE
 from svgpbench.checks.kit.test_derivatives import *  # noqa: F403 - its tests, on every backend
 from svgpbench.checks.kit.test_derivatives import scalar
-from svgpbench.plugins import load_backend
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.backends import framework_missing, load_backend
 from svgpbench.checks.kit.numbers import Parts, numbers
 from svgpbench.checks.kit.test_loops import *  # noqa: F403 - its tests, in the modes below
 from svgpbench.ops import Array, Ops
-from svgpbench.plugins import framework_missing, load_backend
 
 MODES: list[Any] = [
     "numpy:eager",

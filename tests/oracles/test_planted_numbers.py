@@ -12,7 +12,7 @@ from checks_of_runs import check_run
 from oracle_checks import NOT_SERVED, checks_of
 from oracle_files import HERE, Oracle, OracleError, read_oracle
 
-from svgpbench.plugins import load_backend
+from svgpbench.backends import load_backend
 
 NUDGE = 1.0 + 1e-6
 DIAGONAL, ORTH = "diagonal-precision_exact_gaussian_full", "orth_natgrad-newton_gaussian_full"

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.api import Posterior
+from svgpbench.backends import load_backend
 from svgpbench.config import KernelConfig, LikelihoodConfig, MethodConfig
 from svgpbench.kernels import Theta
 from svgpbench.kernels.bases import Decoupled, Features
 from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.plugins import load_backend
 from svgpbench.posterior.posterior import TrainingFacts
 from svgpbench.training.blocks import factor_at, prior_at
 from svgpbench.tree import tree_map

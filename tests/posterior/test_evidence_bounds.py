@@ -17,8 +17,8 @@ from svgpbench.api import (
     evidence_bounds,
     fit,
 )
+from svgpbench.backends import load_backend
 from svgpbench.kernels.kernels import Matern52
-from svgpbench.plugins import load_backend
 from svgpbench.posterior.inducing_counts import answer
 
 

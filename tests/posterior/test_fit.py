@@ -6,6 +6,7 @@ import pytest
 from small_fits import QUICK, classes, regression
 
 from svgpbench.api import UserError, fit
+from svgpbench.backends import load_backend
 from svgpbench.config import InducingConfig, TrainingConfig
 from svgpbench.initialization.inducing_inputs import initial_bases
 from svgpbench.kernels import Model, Theta
@@ -13,7 +14,6 @@ from svgpbench.kernels.kernels import KernelParameters, Matern52
 from svgpbench.likelihoods.gaussian import GaussianLikelihood
 from svgpbench.likelihoods.softmax import Softmax
 from svgpbench.methods.dual import DualSVGP
-from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
 

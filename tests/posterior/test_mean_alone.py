@@ -10,12 +10,12 @@ from built_posteriors import X_MEAN, X_SCALE, built, table
 
 from svgpbench.api import Posterior, UserError
 from svgpbench.methods.method import Method
-from svgpbench.plugins import METHODS, plugins, whole
+from svgpbench.plugins import METHODS, load_all, plugins
 from svgpbench.sklearn import SVGPRegressor
 
 VARIANTS = [
     (name, variant)
-    for name, of in whole(METHODS).items()
+    for name, of in load_all(METHODS).items()
     if name in plugins(METHODS)
     for variant in of.info.variants
 ]
@@ -31,7 +31,7 @@ def agrees(posterior: Posterior) -> None:
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_the_mean_of_every_method_is_that_of_latent(name: str, variant: str) -> None:
-    options = dict(whole(METHODS)[name].info.variants[variant])
+    options = dict(load_all(METHODS)[name].info.variants[variant])
     first_order = "adam" in variant or name == "decoupled" or (name in ("orth", "hybrid"))
     agrees(built(name, options=options, steps=4, rate=0.1 if first_order else 0.7))
 

@@ -12,7 +12,7 @@ import pytest
 from built_posteriors import X_MEAN, X_SCALE, built
 
 from svgpbench.api import Posterior, UserError
-from svgpbench.plugins import load_backend
+from svgpbench.backends import load_backend
 from svgpbench.posterior import onnx as onnx_module
 from svgpbench.posterior.onnx import weights
 

@@ -16,8 +16,8 @@ from scipy.stats import norm, qmc
 from small_fits import QUICK
 
 from svgpbench.api import Posterior, UserError, fit
+from svgpbench.backends import load_backend
 from svgpbench.likelihoods import likelihoods
-from svgpbench.plugins import load_backend
 from svgpbench.posterior import posterior as posterior_module
 
 Floats = npt.NDArray[np.float64]

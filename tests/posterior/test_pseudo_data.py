@@ -7,7 +7,7 @@ import pytest
 from built_posteriors import M, Table, built, table
 
 from svgpbench.api import Posterior, UserError
-from svgpbench.plugins import load_backend
+from svgpbench.backends import load_backend
 from svgpbench.tree import tree_map
 
 

@@ -13,13 +13,13 @@ import pytest
 from small_fits import QUICK, regression
 
 from svgpbench.api import Posterior, UserError, fit
+from svgpbench.backends import load_backend
 from svgpbench.config import InducingConfig, LikelihoodConfig, TrainingConfig
 from svgpbench.initialization.inducing_inputs import initial_bases
 from svgpbench.kernels import Model, Theta
 from svgpbench.kernels.kernels import KernelParameters, kernel
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
-from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
 from svgpbench.tree import tree_map

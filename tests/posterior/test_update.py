@@ -9,7 +9,7 @@ import pytest
 from built_posteriors import Table, built, table
 
 from svgpbench.api import Posterior, UserError, load_posterior, save_posterior
-from svgpbench.plugins import load_backend
+from svgpbench.backends import load_backend
 from svgpbench.posterior import update as update_module
 from svgpbench.tree import named_leaves
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from committed_records import RESULTS, committed
 
+from svgpbench.backends import framework_missing
 from svgpbench.config import CellConfig
 from svgpbench.experiments import load_experiment, resolve
 from svgpbench.experiments.cell import identify
 from svgpbench.experiments.validation import check_cells
-from svgpbench.plugins import framework_missing, registry_of
+from svgpbench.plugins import registry_of
 from svgpbench.results.difference import difference
 from svgpbench.results.records import Record
 from svgpbench.results.store import experiments

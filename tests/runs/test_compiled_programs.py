@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from small_cell import config
 
+from svgpbench.backends import framework_missing
 from svgpbench.config import BackendConfig
 from svgpbench.experiments.cell import identify
-from svgpbench.plugins import framework_missing
 from svgpbench.results.records import Record
 from svgpbench.runs.pool import run_cells
 from svgpbench.runs.worker_setup import compiled_programs

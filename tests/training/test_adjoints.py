@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import VARIANTS, build_model, likelihoods_of, small_problem
 from svgpbench.checks.matrix import difference
 from svgpbench.config import LEARN
@@ -16,7 +17,6 @@ from svgpbench.kernels.bases import Features
 from svgpbench.kernels.kernels import Kernel, KernelParameters, Matern52, kernel, squared_distance
 from svgpbench.methods import build_method
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import Batch, data_term, factor_at, prior_at
 from svgpbench.training.m_step import MStep
 from svgpbench.tree import named_leaves, tree_map

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import small_problem
 from svgpbench.kernels import Model
 from svgpbench.kernels.kernels import kernel
 from svgpbench.likelihoods import GaussianLikelihood
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.training.batches import Batches, TrainingData
 from svgpbench.training.blocks import Batch
 from svgpbench.tree import leaves

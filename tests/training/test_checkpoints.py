@@ -15,13 +15,13 @@ import pytest
 from small_cell import config
 
 from svgpbench.atomic import write_whole
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import VARIANTS, build_model, small_problem
 from svgpbench.config import OnlineConfig, TrainingConfig
 from svgpbench.experiments.cell import run_cell
 from svgpbench.initialization.growing_basis import Growth
 from svgpbench.methods import build_method
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.checkpoints import Checkpoint
 from svgpbench.training.chunked import trainer_class

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from test_training import PROBLEM, trainer
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.dense import sgpr_bound
 from svgpbench.config import Decay, InducingConfig, LogLinear
 from svgpbench.initialization.growing_basis import Growth
 from svgpbench.methods.mean_covariance import MeanCholesky
 from svgpbench.numerics.adam import adam_ascent, adam_start
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.training.batches import Batches
 from svgpbench.training.blocks import Batch, replace_trainable, trainable_part
 from svgpbench.training.em import Trainer

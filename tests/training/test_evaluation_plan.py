@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from test_training import PROBLEM, trainer
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import MatrixCase, build_model
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.config import EvaluationPlan, TrainingConfig
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.training import batches
 from svgpbench.training.batches import chosen_rows
 from svgpbench.training.em import Trainer

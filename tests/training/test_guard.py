@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from test_training import PROBLEM
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import USUAL, VARIANTS, likelihoods_of
 from svgpbench.config import Decay, LikelihoodConfig, TrainingConfig
 from svgpbench.kernels import Model, Theta
@@ -17,7 +18,6 @@ from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.methods import build_method
 from svgpbench.methods.step_control import MOST_HALVINGS
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
 from svgpbench.training.guard import Slack, checks_e_steps, guarded_phase

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from test_training import PROBLEM, trainer
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import VARIANTS, build_model, likelihoods_of
 from svgpbench.config import LEARN
 from svgpbench.methods import build_method
-from svgpbench.plugins import load_backend
 from svgpbench.training.m_step import m_objective
 from svgpbench.tree import leaves
 

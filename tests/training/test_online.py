@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import build_model
 from svgpbench.checks.matrix import difference
 from svgpbench.config import (
@@ -33,7 +34,6 @@ from svgpbench.methods import build_method
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.methods.tying import DualState
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trained
 from svgpbench.training.online import OnlineTrainer

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.backends import framework_missing, load_backend
 from svgpbench.checks.cases import VARIANTS, build_model, likelihoods_of, small_problem
 from svgpbench.config import TrainingConfig
 from svgpbench.methods import build_method
 from svgpbench.ops import Ops
-from svgpbench.plugins import framework_missing, load_backend
 from svgpbench.runs.worker_setup import compilations
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer

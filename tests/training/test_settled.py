@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from test_training import PROBLEM, trainer
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import build_model
-from svgpbench.plugins import load_backend
 from svgpbench.stats.convergence import bound_trace
 from svgpbench.training.em import LEAST_EVALUATIONS, LEAST_ITERATIONS, Trained, Trainer
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import VARIANTS, MatrixCase, build_model, small_problem
 from svgpbench.checks.dense import kernel_matrix, sgpr_bound
 from svgpbench.checks.dense.gaussians import Dense
@@ -16,7 +17,7 @@ from svgpbench.errors import UserError
 from svgpbench.initialization.inducing_inputs import initial_inducing_inputs
 from svgpbench.methods import build_method
 from svgpbench.ops import Ops
-from svgpbench.plugins import frameworks, load_backend
+from svgpbench.plugins import frameworks
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
 from svgpbench.training.state import TrainState

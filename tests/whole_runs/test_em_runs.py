@@ -6,8 +6,8 @@ import pytest
 from both_sides import compare, package_run, program_of
 from cases import CASES
 
+from svgpbench.backends import load_backend
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 
 
 @pytest.fixture(scope="module")

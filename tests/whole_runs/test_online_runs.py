@@ -17,13 +17,13 @@ from program.kernels import Kernel
 from program.loop import Point
 from program.online import Growing, Online, best_of_trials, first_rows
 
+from svgpbench.backends import load_backend
 from svgpbench.config import OnlineConfig, TrainingConfig
 from svgpbench.initialization.growing_basis import Growth
 from svgpbench.kernels import Model, Theta
 from svgpbench.kernels.kernels import KernelParameters, kernel
 from svgpbench.methods import build_method
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.online import OnlineTrainer
 

@@ -7,7 +7,7 @@ import test_online_runs as online
 from both_sides import compare, package_run, program_of
 from cases import CASES
 
-from svgpbench.plugins import framework_missing, load_backend
+from svgpbench.backends import framework_missing, load_backend
 
 EAGER = "torch"
 

@@ -14,7 +14,7 @@ from test_online_runs import CASES as ONLINE_CASES
 from test_online_runs import program_of as online_points
 from test_online_runs import program_run as online_run
 
-from svgpbench.plugins import load_backend
+from svgpbench.backends import load_backend
 
 HERE = Path(__file__).parent
 FILES = [*sorted((HERE / "program").glob("*.py")), HERE / "problems.py", HERE / "cases.py"]

@@ -20,7 +20,7 @@ from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.methods.registry import refusals
 from svgpbench.ops import Ops
-from svgpbench.plugins import LIKELIHOODS, METHODS, is_ours, plugins, whole
+from svgpbench.plugins import LIKELIHOODS, METHODS, is_ours, load_all, plugins
 from svgpbench.tree import tree_map
 
 Floats = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     f"{name} {variant}".strip(): (name, dict(options))
-    for name, method in whole(METHODS).items()
+    for name, method in load_all(METHODS).items()
     for variant, options in method.info.variants.items()
 }
 """Title in the matrix → method name and options, for every variant of every installed method."""

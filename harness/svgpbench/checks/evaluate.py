@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import SmallProblem
 from svgpbench.config import LEARN
 from svgpbench.errors import NoAutodiffError
 from svgpbench.kernels import Model, Theta, constrain, unconstrain
 from svgpbench.methods import AnyMethod
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import Batch, data_term, factor_at, prior_at, trainable_names
 from svgpbench.training.m_step import MStep
 from svgpbench.training.session import start_session

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import KERNELS_IN_TURN, MatrixCase, small_problem
 from svgpbench.checks.evaluate import GROUPS, SKIPPED, Arrays
 from svgpbench.ops import eps
-from svgpbench.plugins import load_backend
 
 FLOAT64 = {
     "values": 1e-10,

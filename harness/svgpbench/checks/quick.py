@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from svgpbench.backends import check_backend, framework_of
 from svgpbench.checks.cases import (
     COMPOUND_KERNELS,
     KERNELS_IN_TURN,
@@ -27,7 +28,6 @@ from svgpbench.config import BackendConfig
 from svgpbench.errors import UserError
 from svgpbench.json_values import json_value
 from svgpbench.output.table import Column, Styled, Table, number
-from svgpbench.plugins import check_backend, framework_of
 from svgpbench.runs.cores import usable_cores
 
 GROUPS = {

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from svgpbench.backends import check_backend, framework_of
 from svgpbench.checks.cases import MatrixCase, chosen_cases, small_problem
 from svgpbench.checks.completeness import FAILED, Skip, arrays_of, omissions, skips
 from svgpbench.checks.dense import dense_arrays, without_dense
@@ -27,16 +28,7 @@ from svgpbench.config import BackendConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.rounding_model import REPLICAS
 from svgpbench.likelihoods import likelihoods
-from svgpbench.plugins import (
-    BACKENDS,
-    KERNELS,
-    LIKELIHOODS,
-    METHODS,
-    check_backend,
-    framework_of,
-    frameworks,
-    left_out,
-)
+from svgpbench.plugins import BACKENDS, KERNELS, LIKELIHOODS, METHODS, frameworks, unused_plugins
 from svgpbench.runs.cores import usable_cores
 from svgpbench.runs.worker_setup import worker_environment
 
@@ -252,6 +244,6 @@ def _report(
     notes += [
         f"left out: {line}"
         for group in (METHODS, LIKELIHOODS, KERNELS, BACKENDS)
-        for _, line in left_out(group)
+        for _, line in unused_plugins(group)
     ]
     return Report(list(arrays), full, entries, identities, rounding, failures, notes, not_offered)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import MatrixCase, small_problem
 from svgpbench.checks.completeness import FAILED, SOURCE
 from svgpbench.checks.evaluate import (
@@ -25,7 +26,7 @@ from svgpbench.checks.identities import IDENTITIES, IdentityResult, identities
 from svgpbench.checks.rounding import trajectory
 from svgpbench.errors import NoAutodiffError
 from svgpbench.ops import Ops
-from svgpbench.plugins import BACKENDS, load, load_backend
+from svgpbench.plugins import BACKENDS, load
 from svgpbench.runs.parent_process import end_with
 from svgpbench.runs.worker import one_line
 from svgpbench.runs.worker_setup import pin

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from svgpbench.backends import known_backends
 from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
 from svgpbench.cli.printing import FAILED, print_json, show, tell
 from svgpbench.errors import UserError
-from svgpbench.plugins import known_backends
 
 
 def check_command(

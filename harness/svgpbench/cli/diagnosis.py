@@ -14,19 +14,11 @@ from typing import Literal
 import psutil
 
 from svgpbench import __version__
+from svgpbench.backends import framework_missing, framework_of
 from svgpbench.config import Strict
 from svgpbench.environment import cpu_model, gpu_model, installed_versions, thread_pools
 from svgpbench.ops import Framework
-from svgpbench.plugins import (
-    BACKENDS,
-    GROUPS,
-    broken,
-    framework_missing,
-    framework_of,
-    left_out,
-    plugins,
-    registries,
-)
+from svgpbench.plugins import BACKENDS, GROUPS, load_errors, plugins, registries, unused_plugins
 from svgpbench.runs.cores import usable_cores
 from svgpbench_datasets import DataError, Registry
 from svgpbench_datasets.fetch.cache import cache_folder
@@ -59,7 +51,7 @@ def diagnose(results: Path, *, deep: bool = False) -> Iterator[Finding]:
     yield Finding(what="python", state="ok", found=versions)
     yield from _backends(deep)
     for group in GROUPS:
-        for name, line in left_out(group):
+        for name, line in unused_plugins(group):
             advice = "mend or uninstall that package"
             yield Finding(what=name, state="missing", found=line, advice=advice)
     yield from _machine()
@@ -84,7 +76,7 @@ def _backends(deep: bool) -> Iterator[Finding]:
             found="none is registered",
             advice="install the package: pip install -e . in its folder",
         )
-    versions, unusable = installed_versions(), broken(BACKENDS)
+    versions, unusable = installed_versions(), load_errors(BACKENDS)
     for name in names:
         if missing := framework_missing(name):
             advice = missing.partition(": ")[2]

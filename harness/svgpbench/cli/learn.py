@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from svgpbench.backends import check_backend
 from svgpbench.benchmarks.records import append
 from svgpbench.benchmarks.stability.libraries import select
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare
@@ -52,7 +53,7 @@ from svgpbench.environment import OURS
 from svgpbench.errors import UserError
 from svgpbench.output.figure import check_figure_path
 from svgpbench.output.table_formats import markdown
-from svgpbench.plugins import PEERS, check_backend, plugins
+from svgpbench.plugins import PEERS, plugins
 from svgpbench.runs.core_locks import SHARED_CORES, timing_cores
 
 TRIES = 3  # attempts per call at a run that other processes disturb

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from svgpbench.backends import framework_missing, framework_of
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import print_json, show
 from svgpbench.experiments import load_experiment, shipped_experiments
@@ -24,13 +25,11 @@ from svgpbench.plugins import (
     KERNELS,
     LIKELIHOODS,
     METHODS,
-    broken,
-    framework_missing,
-    framework_of,
-    left_out,
+    load_all,
+    load_errors,
     plugins,
     registries,
-    whole,
+    unused_plugins,
 )
 
 Row: TypeAlias = dict[str, Any]
@@ -62,7 +61,7 @@ def list_command(
             # plugins that cannot be loaded or whose name is taken
             *(
                 {"name": name, "about": line}
-                for name, line in (left_out(GROUP_OF[x]) if x in GROUP_OF else ())
+                for name, line in (unused_plugins(GROUP_OF[x]) if x in GROUP_OF else ())
             ),
         ]
         for x in sections
@@ -80,7 +79,7 @@ def list_command(
 
 def _methods() -> list[Row]:
     rows: list[Row] = []
-    for name, cls in whole(METHODS).items():
+    for name, cls in load_all(METHODS).items():
         info, refused = cls.info, refusals(cls())
         reasons = dict.fromkeys(refused.values())
         row = {
@@ -90,7 +89,7 @@ def _methods() -> list[Row]:
             "parameters a latent": info.parameters,
             "E-step": info.e_step,
             "memory": info.memory,
-            "likelihoods": [x for x in whole(LIKELIHOODS) if x not in refused],
+            "likelihoods": [x for x in load_all(LIKELIHOODS) if x not in refused],
             "refused": {why: [k for k, v in refused.items() if v == why] for why in reasons},
             "options": {field.name: field.default for field in dataclasses.fields(cls)},
         }
@@ -99,7 +98,7 @@ def _methods() -> list[Row]:
 
 
 def _backends() -> list[Row]:
-    lines = broken(BACKENDS)
+    lines = load_errors(BACKENDS)
     return [
         {
             "name": name,
@@ -156,7 +155,7 @@ def _model_parts(group: str) -> list[Row]:
             "options": list(option_names(cls)),
             "about": _first_line(cls.__doc__),
         }
-        for name, cls in whole(group).items()
+        for name, cls in load_all(group).items()
     ]
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from svgpbench.atomic import refuse_absent_folder
+from svgpbench.backends import framework_missing
 from svgpbench.benchmarks.timing.cases import STEPS, USUAL_STEPS
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES, run_speed
 from svgpbench.benchmarks.timing.floor_run import add_floor
@@ -29,7 +30,7 @@ from svgpbench.cli.options import (
 from svgpbench.cli.printing import FAILED, INTERRUPTED, print_json, tell
 from svgpbench.cli.speed_records import draw_roofline, print_report, show_ratios, show_records
 from svgpbench.errors import UserError
-from svgpbench.plugins import PEERS, framework_missing, frameworks, plugins
+from svgpbench.plugins import PEERS, frameworks, plugins
 
 ANY_M = f"any M of {', '.join(FAMILIES)}, such as reg-M2048"
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from svgpbench.backends import load_backend
 from svgpbench.config import CellConfig, DataConfig, SplitConfig
 from svgpbench.environment import software
 from svgpbench.errors import UserError
@@ -26,7 +27,7 @@ from svgpbench.kernels.kernels import KernelParameters, lengthscale_count
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.numerics.streams import Stream
 from svgpbench.ops import Tree
-from svgpbench.plugins import load_backend, registry_of
+from svgpbench.plugins import registry_of
 from svgpbench.training.batches import TrainingData, chosen_rows
 from svgpbench.training.checkpoints import EVERY_S, Checkpoint
 from svgpbench.training.chunked import trainer_class

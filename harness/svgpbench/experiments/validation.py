@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from svgpbench.backends import check_backend, declared_capabilities, refuse_not_offered
 from svgpbench.config import CellConfig, KernelConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import build_model, load_data, prepare_data
@@ -15,7 +16,6 @@ from svgpbench.initialization.inducing_inputs import initialisation
 from svgpbench.kernels.kernels import lengthscale_count
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
-from svgpbench.plugins import check_backend, declared_capabilities, refuse_not_offered
 
 
 def checked_plan(name: str, preset: str | None, selection: Selection | None = None) -> Plan:

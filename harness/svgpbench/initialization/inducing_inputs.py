@@ -18,13 +18,14 @@ import numpy.typing as npt
 from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import cdist
 
+from svgpbench.backends import load_backend
 from svgpbench.config import InducingConfig
 from svgpbench.errors import UserError
 from svgpbench.kernels.bases import Decoupled, Features, common_centre
 from svgpbench.kernels.covariance import Covariance
 from svgpbench.numerics.streams import Stream
 from svgpbench.options import with_options
-from svgpbench.plugins import INDUCING, load, load_backend
+from svgpbench.plugins import INDUCING, load
 from svgpbench_datasets import StandardisedRows
 
 Floats = npt.NDArray[np.float64]

@@ -15,7 +15,7 @@ from svgpbench.kernels.bases import Features, centres, common_centre
 from svgpbench.kernels.inducing_functions import function_with_function, function_with_point
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.options import with_options
-from svgpbench.plugins import KERNELS, load, whole
+from svgpbench.plugins import KERNELS, load, load_all
 
 
 class KernelParameters(NamedTuple):
@@ -157,7 +157,7 @@ class Matern52(Kernel):
 
 def kernels() -> dict[str, type[Kernel]]:
     """Return every kernel that is installed and can be loaded, by name."""
-    return whole(KERNELS)
+    return load_all(KERNELS)
 
 
 def kernel(name: str, options: Mapping[str, Any] | None = None) -> Kernel:

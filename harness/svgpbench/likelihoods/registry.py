@@ -6,12 +6,12 @@ from svgpbench.config import LikelihoodConfig
 from svgpbench.errors import UserError
 from svgpbench.likelihoods.likelihood import Likelihood
 from svgpbench.options import with_options
-from svgpbench.plugins import LIKELIHOODS, load, whole
+from svgpbench.plugins import LIKELIHOODS, load, load_all
 
 
 def likelihoods() -> dict[str, type[Likelihood]]:
     """Return every likelihood that is installed and can be loaded, by name."""
-    return whole(LIKELIHOODS)
+    return load_all(LIKELIHOODS)
 
 
 def build_likelihood(config: LikelihoodConfig) -> Likelihood:

@@ -31,7 +31,7 @@ from svgpbench.papers.predicates.all_predicates import AnyPredicate
 from svgpbench.papers.predicates.computations import ComputedPart
 from svgpbench.papers.predicates.times import Gain
 from svgpbench.papers.schema import Artefact, Claim, ClaimsFile, PaperFile
-from svgpbench.plugins import PAPERS, broken, paper_folders
+from svgpbench.plugins import PAPERS, load_errors, paper_folders
 from svgpbench.stats.designs import Design
 from svgpbench.stats.rules import MOMENT_SEPARATOR, SECONDS
 
@@ -73,7 +73,9 @@ def load_paper(name: str) -> Paper:
     """
     folders = paper_folders()
     if name not in folders:
-        raise UserError("; ".join([str(unknown("paper", name, folders)), *broken(PAPERS).values()]))
+        raise UserError(
+            "; ".join([str(unknown("paper", name, folders)), *load_errors(PAPERS).values()])
+        )
     return read_paper(folders[name])
 
 

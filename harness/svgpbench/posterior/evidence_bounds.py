@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from svgpbench.backends import load_backend
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import GaussianLikelihood
 from svgpbench.methods.collapsed import SGPR
 from svgpbench.methods.dual import factorised
 from svgpbench.numerics.gaussian import LOG_2PI, log_determinant
-from svgpbench.plugins import load_backend
 from svgpbench.posterior.posterior import Floats, Posterior
 from svgpbench.training.blocks import factor_at, prior_at
 from svgpbench.tree import tree_map

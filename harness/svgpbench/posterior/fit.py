@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import ValidationError
 
+from svgpbench.backends import forget_changed
 from svgpbench.config import (
     NEW_MODEL_DEFAULTS,
     CellConfig,
@@ -35,7 +36,6 @@ from svgpbench.experiments.validation import check_cells
 from svgpbench.likelihoods import GaussianLikelihood, build_likelihood
 from svgpbench.likelihoods.likelihood import Likelihood
 from svgpbench.methods import build_method
-from svgpbench.plugins import forget_changed
 from svgpbench.posterior.cell import posterior_path
 from svgpbench.posterior.defaults import AUTO, auto_method, is_large, training_of
 from svgpbench.posterior.given import finite, table_of, vector

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
+from svgpbench.backends import load_backend
 from svgpbench.config import KernelConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.error_messages import one_line
@@ -18,7 +19,6 @@ from svgpbench.kernels.bases import Decoupled, Features
 from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.methods import build_method
 from svgpbench.numbers_file import npz_path, read_numbers, write_numbers
-from svgpbench.plugins import load_backend
 from svgpbench.posterior.posterior import Floats, Posterior, TrainingFacts
 from svgpbench.training.blocks import prior_at
 from svgpbench.tree import named_leaves, rebuild

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svgpbench.atomic import refuse_absent_folder, write_whole
+from svgpbench.backends import load_backend
 from svgpbench.config import KernelConfig
 from svgpbench.errors import UserError
 from svgpbench.kernels.bases import common_centre
 from svgpbench.likelihoods import GaussianLikelihood
 from svgpbench.methods.prediction_weights import PredictionWeights, prediction_weights
-from svgpbench.plugins import load_backend
 
 if TYPE_CHECKING:
     from svgpbench.posterior.posterior import Floats, Posterior

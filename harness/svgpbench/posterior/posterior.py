@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import Field, model_validator
 
+from svgpbench.backends import load_backend
 from svgpbench.config import KernelConfig, LikelihoodConfig, MethodConfig, Strict
 from svgpbench.errors import UserError
 from svgpbench.experiments.outcome import Number
@@ -26,7 +27,6 @@ from svgpbench.methods.prediction_weights import whitened_moments
 from svgpbench.numerics.gaussian import Prior, vecmat
 from svgpbench.numerics.streams import Stream
 from svgpbench.ops import Tree
-from svgpbench.plugins import load_backend
 from svgpbench.posterior import display
 from svgpbench.posterior.given import columns, finite, frame_of, refuse_far_rows, vector
 from svgpbench.posterior.labels import Classes, classes_of_names

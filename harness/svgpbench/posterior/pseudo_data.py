@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from svgpbench.backends import load_backend
 from svgpbench.errors import UserError
 from svgpbench.methods.dual import DualPosterior
 from svgpbench.methods.tying import DualState
 from svgpbench.numerics.gaussian import matvec, unwhitened_precision
-from svgpbench.plugins import METHODS, load_backend, whole
+from svgpbench.plugins import METHODS, load_all
 
 if TYPE_CHECKING:
     from svgpbench.posterior.posterior import Floats, Posterior
@@ -44,7 +45,7 @@ class PseudoData(NamedTuple):
 
 def dual_methods() -> str:
     """Return the names of the methods whose q(u) is given by whitened dual parameters."""
-    return ", ".join(x for x, of in whole(METHODS).items() if issubclass(of, DualPosterior))
+    return ", ".join(x for x, of in load_all(METHODS).items() if issubclass(of, DualPosterior))
 
 
 def pseudo_data(posterior: Posterior) -> PseudoData:

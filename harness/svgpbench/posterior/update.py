@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from svgpbench.backends import load_backend
 from svgpbench.errors import UserError
 from svgpbench.experiments.likelihood_of_data import misfit
 from svgpbench.methods.data_term import DataTerm, shifted
 from svgpbench.methods.dual import DualPosterior, DualSVGP
 from svgpbench.methods.tying import Sites
 from svgpbench.numerics.gaussian import Factor, Prior, matvec, symmetric_product
-from svgpbench.plugins import load_backend
 from svgpbench.posterior.given import refuse_far_rows
 from svgpbench.posterior.pseudo_data import dual_methods
 from svgpbench.stats.measures import MEASURES

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from svgpbench.backends import forget_changed
 from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.experiments import Experiment, load_experiment, shipped_experiments
 from svgpbench.experiments.identity import CellIdentity, method_options
 from svgpbench.experiments.plan import Plan, experiment_of
-from svgpbench.plugins import METHODS, forget_changed, plugins
+from svgpbench.plugins import METHODS, plugins
 from svgpbench.results.records import Record, UnreadableFileError
 from svgpbench.results.store import LoadedRecords, experiments, records_in, records_of
 from svgpbench.results.validity import other_plugins, outdated_reason

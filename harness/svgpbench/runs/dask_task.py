@@ -15,10 +15,10 @@ from typing import Any
 from distributed import get_worker
 
 import svgpbench
+from svgpbench.backends import forget_changed
 from svgpbench.config import Strict
 from svgpbench.errors import UserError
 from svgpbench.experiments.identity import OtherCode, code_of
-from svgpbench.plugins import forget_changed
 from svgpbench.results.cell_locks import FileLocks
 from svgpbench.runs.core_locks import core_locks
 from svgpbench.runs.cores import job_memory, usable_cores

@@ -15,8 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from svgpbench.backends import forget_changed
 from svgpbench.config import CellConfig
-from svgpbench.plugins import forget_changed
 from svgpbench.results.cell_locks import FileLocks
 from svgpbench.results.records import (
     DamagedRecordError,

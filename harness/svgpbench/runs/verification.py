@@ -15,11 +15,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from svgpbench.backends import framework_missing
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import identify
 from svgpbench.experiments.rounding_model import MARGIN, PERTURBATION, REPLICAS
-from svgpbench.plugins import framework_missing
 from svgpbench.results.difference import difference
 from svgpbench.results.records import FINAL, Record
 from svgpbench.results.store import records_in

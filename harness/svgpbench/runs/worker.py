@@ -21,7 +21,7 @@ from svgpbench.environment import describe
 from svgpbench.errors import UserError
 from svgpbench.experiments.identity import code_of
 from svgpbench.experiments.outcome import CellOutcome
-from svgpbench.plugins import place_in_a_plugin
+from svgpbench.plugins import line_in_plugin
 from svgpbench.runs.parent_process import end_with, listen, take_pipes
 from svgpbench.runs.protocol import TARGET, Answer, Hello, Request
 from svgpbench.runs.worker_setup import peak_memory_bytes, pin
@@ -105,7 +105,7 @@ def one_line(error: Exception, longest: int = 300) -> str:
     """Return an exception's type and first line, and the line of a third-party plugin that raised it."""
     lines = str(error).strip().splitlines()
     message = f"{type(error).__name__}: {lines[0] if lines else ''}"[:longest].rstrip(": ")
-    location = place_in_a_plugin(error)
+    location = line_in_plugin(error)
     return f"{message} ({location})" if location else message
 
 

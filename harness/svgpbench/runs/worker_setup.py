@@ -15,11 +15,12 @@ from typing import Any
 import threadpoolctl
 from platformdirs import user_cache_path
 
+from svgpbench.backends import framework_of
 from svgpbench.config import BackendConfig
 from svgpbench.environment import cpu_instructions
 from svgpbench.errors import UserError
 from svgpbench.ops import Ops
-from svgpbench.plugins import framework_of, frameworks
+from svgpbench.plugins import frameworks
 
 COMPILED_VARIABLE = "SVGPBENCH_COMPILED"
 COMPILED_FOLDER = user_cache_path("svgpbench", appauthor=False) / "compiled"

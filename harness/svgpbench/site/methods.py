@@ -17,7 +17,7 @@ from svgpbench.methods.method import MethodInfo
 from svgpbench.methods.registry import refusals
 from svgpbench.output.number_formats import scaled
 from svgpbench.output.table import Table, columns
-from svgpbench.plugins import METHODS, whole
+from svgpbench.plugins import METHODS, load_all
 from svgpbench.site.fields import Field, ScoreSummary
 
 STEPS = {"e_step": "E-step from θ", "m_step": "M-step", "prediction": "prediction of a batch"}
@@ -42,7 +42,7 @@ class MethodFacts:
 
 def method_facts(fields: Sequence[Field]) -> list[MethodFacts]:
     """Return the facts of every installed method, in the order of `svgpbench list`."""
-    return [_facts(name, cls, fields) for name, cls in whole(METHODS).items()]
+    return [_facts(name, cls, fields) for name, cls in load_all(METHODS).items()]
 
 
 def _facts(name: str, cls: type[AnyMethod], fields: Sequence[Field]) -> MethodFacts:

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import SmallProblem, build_model, small_problem
 from svgpbench.methods import AnyMethod
 from svgpbench.methods.registry import build_named
-from svgpbench.plugins import load_backend
 
 Floats = npt.NDArray[np.float64]
 Row = dict[str, Any]

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench, worst_of
 from svgpbench.checks.cases import build_model
 from svgpbench.checks.dense.relaxed import natural_direction
@@ -15,7 +16,6 @@ from svgpbench.checks.matrix import difference
 from svgpbench.cost import Size, count
 from svgpbench.methods.diagonal_precision import DiagonalPrecision, DiagonalState
 from svgpbench.numerics.adam import adam_ascent, adam_start
-from svgpbench.plugins import load_backend
 from svgpbench_papers.algebra.objectives import dense_of
 from svgpbench_papers.algebra.random_problems import (
     LIKELIHOODS,

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.benchmarks.asv_suite.axes import axes
 from svgpbench.benchmarks.asv_suite.equivalence import reference, why_not_timed
 from svgpbench.benchmarks.timing.cases import STEPS, USUAL_STEPS, build_case
 from svgpbench.benchmarks.timing.problems import make_problem
 from svgpbench.errors import UserError
-from svgpbench.plugins import load_backend
 
 Benchmark = Callable[..., Any]
 AXES = axes()

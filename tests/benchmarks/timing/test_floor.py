@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from svgpbench.backends import load_backend, new_backend
 from svgpbench.benchmarks.timing import SpeedReport, run_speed
 from svgpbench.benchmarks.timing.floor import StepWork, least_seconds, spend, work_of
 from svgpbench.benchmarks.timing.floor_run import BLAS, add_floor, tiny_problem
@@ -30,7 +31,6 @@ from svgpbench.benchmarks.timing.tables import floor_table, rates_table, times_t
 from svgpbench.errors import UserError
 from svgpbench.libraries.steps import HELD_STEPS
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend, new_backend
 
 M, b, D = SHAPES["tiny"].M, SHAPES["tiny"].b, SHAPES["tiny"].D
 NUMBER = 8  # bytes

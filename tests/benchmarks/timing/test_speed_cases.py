@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.benchmarks.timing import run_speed
 from svgpbench.benchmarks.timing.cases import (
     STEPS,
@@ -31,7 +32,6 @@ from svgpbench.kernels import unconstrain
 from svgpbench.libraries.steps import HELD_STEPS
 from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.runs.worker_setup import compilations
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.blocks import Batch, trainable_part

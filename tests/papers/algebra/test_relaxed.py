@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import build_model, small_problem
 from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.methods.diagonal_precision import DiagonalPrecision
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.blocks import data_term
 from svgpbench.training.em import Trained, Trainer

@@ -8,6 +8,7 @@ import numpy as np
 
 import svgpbench
 from svgp_reference import Problem
+from svgpbench.backends import load_backend
 from svgpbench.kernels import Model, Theta
 from svgpbench.kernels.kernels import KernelParameters, kernel
 from svgpbench.likelihoods import (
@@ -21,7 +22,6 @@ from svgpbench.likelihoods import (
 )
 from svgpbench.methods import DataTerm
 from svgpbench.methods.mean_covariance import MeanCholesky, MeanCholeskySVGP, QState
-from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import factor_at, marginals_at, prior_at
 
 ops = load_backend("numpy")

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from svgpbench.benchmarks.timing.cases import USUAL_STEPS, usual_methods
 from svgpbench.benchmarks.timing.problems import SHAPES, TIMED
 from svgpbench.errors import UserError, refuse_unknown
-from svgpbench.plugins import METHODS, frameworks, whole
+from svgpbench.plugins import METHODS, frameworks, load_all
 
 Axes = Mapping[str, Sequence[str]]
 
@@ -38,7 +38,7 @@ def full() -> Axes:
     """Return every value of every axis. Combinations that cannot run are skipped with the reason."""
     variants = (
         f"{name} {variant}".strip()
-        for name, method in whole(METHODS).items()
+        for name, method in load_all(METHODS).items()
         for variant in method.info.variants
     )
     modes = (f"{name}:{mode}" for name in frameworks() for mode in MODES.get(name, ()))

@@ -10,9 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from svgpbench.backends import load_backend
 from svgpbench.benchmarks.timing.cases import build_case
 from svgpbench.benchmarks.timing.problems import make_problem
-from svgpbench.plugins import METHODS, OURS, code_of, load_backend
+from svgpbench.plugins import METHODS, OWN_PACKAGES, code_of
 
 TOLERANCES = {"float64": 1e-8, "float32": 1e-5}
 """Largest relative difference of a figure from NumPy's in float64, by the dtype of the case."""
@@ -43,7 +44,7 @@ def reference_elsewhere(problem: str, method: str, step: str) -> float:
 def code_digest(method: str) -> str:
     """Return a digest of all code of svgpbench and its backends, and of a plugin's method."""
     hashed = hashlib.sha256(code_of(METHODS, method.partition(" ")[0]).encode())
-    for package in sorted(OURS):
+    for package in sorted(OWN_PACKAGES):
         spec = importlib.util.find_spec(package)
         for folder in (spec.submodule_search_locations or ()) if spec else ():
             for path in sorted(Path(folder).rglob("*.py")):

@@ -11,13 +11,13 @@ import functools
 import os
 import sys
 
+from svgpbench.backends import framework_missing, load_backend
 from svgpbench.benchmarks.timing import timing
 from svgpbench.benchmarks.timing.cases import STEPS, TimedCase, build_case
 from svgpbench.benchmarks.timing.floor import least_seconds, work_of
 from svgpbench.benchmarks.timing.problems import make_problem
 from svgpbench.benchmarks.timing.rates import Sizes, best_of, measure_blas, measure_ops
 from svgpbench.errors import UserError
-from svgpbench.plugins import framework_missing, load_backend
 from svgpbench.runs.cores import usable_cores
 from svgpbench.runs.worker_setup import pin, worker_environment
 

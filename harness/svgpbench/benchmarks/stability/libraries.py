@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from svgpbench.backends import check_backend
 from svgpbench.benchmarks.timing.peers import check_python, locate_peers, peer_python
 from svgpbench.benchmarks.timing.peers.libraries import GPFLOW, GPJAX, GPYTORCH
 from svgpbench.environment import OURS
 from svgpbench.errors import refuse_unknown
-from svgpbench.plugins import PEERS, check_backend, load
+from svgpbench.plugins import PEERS, load
 
 
 class Library(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from svgpbench.backends import load_backend
 from svgpbench.benchmarks.stability.walk import Floats
 from svgpbench.config import LikelihoodConfig
 from svgpbench.environment import installed_versions
@@ -15,7 +16,6 @@ from svgpbench.kernels import Model, Theta
 from svgpbench.kernels.kernels import KernelParameters, kernel
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
-from svgpbench.plugins import load_backend
 from svgpbench.runs.worker_setup import pin
 from svgpbench.training.blocks import Batch
 from svgpbench.training.session import start_session

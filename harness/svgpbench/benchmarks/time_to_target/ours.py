@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from svgpbench.backends import load_backend
 from svgpbench.benchmarks.timing.cases import timed_method
 from svgpbench.benchmarks.timing.problems import model_of, theta_of
 from svgpbench.environment import installed_versions
 from svgpbench.kernels import constrain
 from svgpbench.kernels.bases import Decoupled
-from svgpbench.plugins import load_backend
 from svgpbench.runs.worker_setup import pin
 from svgpbench.training.blocks import Batch
 from svgpbench.training.session import start_session

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from svgpbench.backends import load_backend
 from svgpbench.benchmarks.problem_plan import start_of
 from svgpbench.benchmarks.time_to_target.plan import LearningPlan, Race, RatePair
 from svgpbench.benchmarks.timing.problems import SQUASH
@@ -20,7 +21,7 @@ from svgpbench.errors import UserError
 from svgpbench.initialization.inducing_inputs import initial_bases
 from svgpbench.likelihoods import Likelihood
 from svgpbench.numerics.streams import Stream
-from svgpbench.plugins import load_backend, registry_of
+from svgpbench.plugins import registry_of
 from svgpbench.tree import tree_map
 from svgpbench_datasets import DataError
 

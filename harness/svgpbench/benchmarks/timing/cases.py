@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from svgpbench.backends import load_backend
 from svgpbench.benchmarks.timing.problems import LATER, TimedProblem
 from svgpbench.config import LEARN
 from svgpbench.errors import UserError, unknown
@@ -31,7 +32,7 @@ from svgpbench.methods import AnyMethod, build_method
 from svgpbench.methods.prediction_weights import PredictionWeights, prediction_weights
 from svgpbench.numerics.adam import AdamState
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.plugins import METHODS, load, load_backend, plugins, whole
+from svgpbench.plugins import METHODS, load, load_all, plugins
 from svgpbench.training.blocks import Batch, factor_at, trainable_names
 from svgpbench.training.session import start_session
 from svgpbench.training.steps import MPhase, compile_steps
@@ -177,7 +178,7 @@ def usual_methods() -> dict[str, TimedMethod]:
     """Return the methods that are timed by default, by their names in tables."""
     return {
         f"{name}-{variant}" if variant else name: TimedMethod(name, options, name, alone=False)
-        for name, method in whole(METHODS).items()
+        for name, method in load_all(METHODS).items()
         for variant, options in method.info.timed.items()
     }
 

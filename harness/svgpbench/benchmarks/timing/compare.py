@@ -14,6 +14,7 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
+from svgpbench.backends import check_backend
 from svgpbench.benchmarks.timing.cases import STEPS, USUAL_STEPS, timed_method, usual_methods
 from svgpbench.benchmarks.timing.peers import Located
 from svgpbench.benchmarks.timing.problems import make_problem, save_problem
@@ -22,7 +23,6 @@ from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell, check_agr
 from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.environment import describe
 from svgpbench.errors import refuse_unknown
-from svgpbench.plugins import check_backend
 from svgpbench.runs.core_locks import timing_cores
 
 # CPU counters tick every 10 ms: in a round of 0.4 s one tick is 0.025 cores

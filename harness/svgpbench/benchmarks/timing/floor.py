@@ -18,13 +18,13 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from pydantic import Field, FiniteFloat
 
+from svgpbench.backends import new_backend
 from svgpbench.benchmarks.timing.cases import STEPS, build_case
 from svgpbench.benchmarks.timing.problems import TimedProblem
 from svgpbench.benchmarks.timing.rates import Rates, best_of
 from svgpbench.config import Positive
 from svgpbench.cost import CountingBackend, Tally
 from svgpbench.ops import Tree
-from svgpbench.plugins import new_backend
 from svgpbench.tree import leaves
 
 Amount = Annotated[FiniteFloat, Field(ge=0)]

@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import psutil
 
+from svgpbench.backends import framework_missing, load_backend
 from svgpbench.benchmarks.timing.cases import build_case
 from svgpbench.benchmarks.timing.problems import make_problem, save_problem
 from svgpbench.benchmarks.timing.worker import load_problem
 from svgpbench.errors import UserError
-from svgpbench.plugins import framework_missing, load_backend
 from svgpbench.runs.parent_process import end_with
 from svgpbench.runs.worker_setup import peak_memory_bytes, pin, worker_environment
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import MatrixCase, SmallProblem
 from svgpbench.checks.dense.gaussians import NO_NOISE, Dense, adam_move, float_arrays
 from svgpbench.checks.evaluate import ADAM_RATE, Arrays
 from svgpbench.kernels import Theta
-from svgpbench.plugins import load_backend
 
 Floats = npt.NDArray[np.float64]
 

@@ -15,19 +15,12 @@ from typing import Any
 
 import pytest
 
+from svgpbench.backends import check_backend, framework_of, load_backend
 from svgpbench.checks.evaluate import REFERENCE
 from svgpbench.config import BackendConfig
 from svgpbench.errors import UserError
 from svgpbench.ops import Ops
-from svgpbench.plugins import (
-    BACKENDS,
-    LIKELIHOODS,
-    METHODS,
-    check_backend,
-    framework_of,
-    load,
-    load_backend,
-)
+from svgpbench.plugins import BACKENDS, LIKELIHOODS, METHODS, load
 from svgpbench.runs.worker_setup import pin, worker_environment
 
 KIT_FOLDER = Path(__file__).parent

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.kit.functions import DIFFERENTIABLE
 from svgpbench.checks.kit.numbers import Parts, assert_same
 from svgpbench.errors import NoAutodiffError
 from svgpbench.ops import Array, Ops
-from svgpbench.plugins import load_backend
 
 
 def needs_autodiff(ops: Ops) -> None:

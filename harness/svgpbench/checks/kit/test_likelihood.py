@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.cases import SETTINGS
 from svgpbench.checks.evaluate import REFERENCE
 from svgpbench.config import LikelihoodConfig
 from svgpbench.likelihoods import Conditional, Likelihood, build_likelihood
 from svgpbench.ops import Ops
-from svgpbench.plugins import LIKELIHOODS, load, load_backend
+from svgpbench.plugins import LIKELIHOODS, load
 from svgpbench.tree import leaves, rebuild
 
 Floats = npt.NDArray[np.float64]

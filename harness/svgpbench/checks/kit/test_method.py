@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import MatrixCase, small_problem
 from svgpbench.checks.evaluate import REFERENCE, evaluate
@@ -16,7 +17,7 @@ from svgpbench.config import LikelihoodConfig
 from svgpbench.likelihoods import build_likelihood, likelihoods
 from svgpbench.methods.method import CoupledMethod, MethodInfo
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.plugins import METHODS, load, load_backend
+from svgpbench.plugins import METHODS, load
 from svgpbench.training.blocks import Batch
 from svgpbench.tree import leaves, named_leaves, rebuild, tree_map
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.backends import framework_of, load_backend, new_backend
 from svgpbench.checks.cases import MatrixCase, small_problem
 from svgpbench.checks.evaluate import REFERENCE, evaluate
 from svgpbench.checks.kit.numbers import numbers, positive_definite
 from svgpbench.checks.kit.options import framework_module
 from svgpbench.checks.matrix import compare
 from svgpbench.ops import Array, Ops
-from svgpbench.plugins import framework_of, load_backend, new_backend
 from svgpbench.runs.worker_setup import worker_environment
 
 A, B = positive_definite(3, 40, 40), numbers(3, 40, 7)

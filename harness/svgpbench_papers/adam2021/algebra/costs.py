@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from svgpbench.backends import new_backend
 from svgpbench.checks.cases import VARIANTS, build_model
 from svgpbench.cost import Size, count
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.numerics.gaussian import Prior
-from svgpbench.plugins import new_backend
 from svgpbench.tree import leaves
 from svgpbench_papers.algebra.random_problems import positive_part
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import SmallProblem
 from svgpbench.checks.dense.gaussians import Dense
@@ -16,7 +17,6 @@ from svgpbench.kernels import Model, Theta
 from svgpbench.kernels.kernels import KernelParameters, kernel
 from svgpbench.likelihoods import Likelihood
 from svgpbench.methods.registry import build_named
-from svgpbench.plugins import load_backend
 from svgpbench.tree import tree_map
 from svgpbench_papers.algebra.objectives import converged_state
 from svgpbench_papers.algebra.random_problems import Floats

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from svgpbench.backends import load_backend, new_backend
 from svgpbench.checks.bench import worst_of
 from svgpbench.checks.cases import SmallProblem, build_model
 from svgpbench.checks.dense.diagonal import moments
@@ -22,7 +23,6 @@ from svgpbench.methods.diagonal_precision import DiagonalState
 from svgpbench.methods.registry import build_named
 from svgpbench.numerics.gaussian import factor, log_determinant, matvec, prior
 from svgpbench.ops import Array, Ops
-from svgpbench.plugins import load_backend, new_backend
 from svgpbench_papers.algebra.objectives import dense_of
 from svgpbench_papers.algebra.random_problems import (
     LIKELIHOODS,

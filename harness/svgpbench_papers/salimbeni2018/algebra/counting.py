@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from svgpbench.backends import new_backend
 from svgpbench.checks.cases import build_model
 from svgpbench.cost import CountingBackend
 from svgpbench.kernels import Theta
 from svgpbench.kernels.bases import Decoupled
 from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.methods import build_method
-from svgpbench.plugins import new_backend
 from svgpbench.training.blocks import Batch, data_term, factor_at, prior_at
 from svgpbench_papers.algebra.random_problems import Row, positive_part
 

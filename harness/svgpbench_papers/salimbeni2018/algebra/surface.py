@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import MatrixCase, SmallProblem, build_model, small_problem
 from svgpbench.checks.dense.decoupled import Union
@@ -22,7 +23,6 @@ from svgpbench.kernels import constrain
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
 from svgpbench.ops import Array, Tree
-from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import data_term
 from svgpbench_papers.algebra.random_problems import Floats
 

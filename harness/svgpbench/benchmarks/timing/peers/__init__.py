@@ -21,7 +21,7 @@ from svgpbench.benchmarks.timing.peers.environments import (
 )
 from svgpbench.benchmarks.timing.peers.peer import Located, Peer
 from svgpbench.errors import UserError
-from svgpbench.plugins import PEERS, load, whole
+from svgpbench.plugins import PEERS, load, load_all
 
 __all__ = ["SERVE", "Located", "Peer", "known_peers", "locate_peers"]
 
@@ -31,7 +31,7 @@ SERVE = Path(__file__).with_name("serve.py")
 
 def known_peers() -> dict[str, Peer]:
     """Return every peer that can be loaded, by name."""
-    return whole(PEERS)
+    return load_all(PEERS)
 
 
 def locate_peers(
