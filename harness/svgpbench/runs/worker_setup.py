@@ -43,7 +43,7 @@ def peak_memory_bytes() -> int:
 _ASK = """
 import sys
 from svgpbench.errors import UserError
-from svgpbench.plugins import new_backend
+from svgpbench.backends import new_backend
 try:
     new_backend(*sys.argv[1:])
 except UserError as error:
