@@ -20,7 +20,7 @@ VERSION = "from svgpbench.cli.application import exit_code; exit_code(['--versio
 NO_FRAMEWORK = """
 import sys
 from svgpbench.cli.application import exit_code
-from svgpbench.plugins import known_backends
+from svgpbench.backends import known_backends
 code = exit_code(sys.argv[1:])
 known_backends(None)
 loaded = {"jax", "torch", "tensorflow"} & set(sys.modules)

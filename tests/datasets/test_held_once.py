@@ -26,7 +26,7 @@ from svgpbench.kernels.kernels import kernel
 from svgpbench.likelihoods import GaussianLikelihood
 from svgpbench.methods import build_method
 from svgpbench.kernels import Model
-from svgpbench.plugins import load_backend
+from svgpbench.backends import load_backend
 from svgpbench_datasets import Registry, prepare, random_split
 from svgpbench_datasets.sources import Sources
 

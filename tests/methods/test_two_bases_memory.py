@@ -18,7 +18,7 @@ from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods import build_method
 from svgpbench.kernels import Theta, unconstrain
-from svgpbench.plugins import load_backend
+from svgpbench.backends import load_backend
 from svgpbench.training.blocks import Batch
 from svgpbench.training.steps import compile_steps
 

@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import numpy as np
-from svgpbench.plugins import load_backend
+from svgpbench.backends import load_backend
 ops = load_backend("jax")
 rng = np.random.default_rng(0)
 b = rng.standard_normal((3, 100, 300))

@@ -23,7 +23,7 @@ ABSENT = "not here"
 ASK_WORKER = """
 import contextlib, importlib, sys
 from svgpbench.environment import describe
-from svgpbench.plugins import load_backend
+from svgpbench.backends import load_backend
 from svgpbench.runs.protocol import TARGET
 from svgpbench.runs.worker_setup import pin
 backend, mode, dtype, device, threads = sys.argv[1:]

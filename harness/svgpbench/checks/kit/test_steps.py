@@ -86,7 +86,8 @@ backend, mode, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
 pin(backend, threads, [])
 from svgpbench.checks.kit.test_steps import solve_and_multiply
 from svgpbench.environment import thread_pools
-from svgpbench.plugins import load, load_backend
+from svgpbench.backends import load_backend
+from svgpbench.plugins import load
 dtype = load("svgpbench.backends", backend).capabilities.dtypes[0]
 arrays = solve_and_multiply(load_backend(backend, mode, dtype))
 pools = [(pool.name, pool.threads) for pool in thread_pools()]
