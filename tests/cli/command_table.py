@@ -61,6 +61,7 @@ COMMANDS: Mapping[int, Mapping[str, str]] = {
         "data split airfoil": "sha256:",
         "data table boston pima": "| `boston` | 506 | ",
         "verify mine.toml --results whole --sample 1": "1 bitwise",
+        "verify mine --results whole --sample 1": "1 bitwise",
         "verify --results committed": "3 chaotic",
         "collect whole --out cells.csv": "cells.csv: 4 cells (4 ok), ",
         "collect records --out optima.csv": "optima.csv: ",

@@ -41,10 +41,14 @@ def verify_command(
     as_json: AsJson = False,
 ) -> None:
     """Run records again from themselves and compare."""
+    from svgpbench.results.store import experiments
     from svgpbench.runs.verification import verify
 
-    name = None if experiment is None else load_experiment(experiment).name
     results = records_folder(results)
+    name, there = experiment, experiments(results) if results.is_dir() else []
+    # records of the suite, or of a file that is not here, belong to no experiment that can be loaded
+    if experiment is not None and experiment not in there:
+        name = load_experiment(experiment).name
     if not results.is_dir():
         raise UserError(
             f"--results {results}: there is no such folder; name one with records, such "
