@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_suite import BUDGETS, small_suite
 
+from svgpbench.cli.progress import cell_title
 from svgpbench.errors import UserError
 from svgpbench.results.records import Record
 from svgpbench.suite.board import Board
@@ -44,6 +45,15 @@ def usual_score(x: SuiteRun) -> float | None:
     if x.stage != "run" and x.rates.m == 0.03 and x.rates.e > 0.3:
         return None
     return 1.0 + 100 * abs(x.rates.e - 0.1) + abs(x.rates.m - 0.01) + 0.01 * x.fold
+
+
+def test_trials_are_told_apart_in_progress_by_their_rates() -> None:
+    (_, trials), *_ = stages(SUITE, ITERATIONS, PROBLEM, TIED, lambda task: None)
+    titles = [cell_title(x.cell) for x in trials]
+    assert titles[0] == "airfoil, fold 0, t-SVGP, jax, rates 0.03, 0.003"
+    assert len(set(titles)) == 12
+    run = task(SUITE, ITERATIONS, PROBLEM, TIED, "run", RatePair(0.1, 0.01))
+    assert cell_title(run.cell) == "airfoil, fold 0, t-SVGP, jax"
 
 
 class Memory:
