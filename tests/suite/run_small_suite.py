@@ -11,25 +11,25 @@ from small_suite import BUDGETS, MS, small_suite
 from svgpbench.runs.pool import run_cells
 from svgpbench.suite.cells import SuiteRun
 from svgpbench.suite.outcomes import Outcomes, finished, outcomes
-from svgpbench.suite.protocol import FolderLook, run_protocol
+from svgpbench.suite.protocol import RecordFinder, run_protocol
 
 
 def run_here(folder: Path) -> bool:
     """Run what is missing; return False if it was interrupted."""
-    suite, look = small_suite(folder), FolderLook(folder / "runs")
+    suite, find_record = small_suite(folder), RecordFinder(folder / "runs")
 
     def execute(tasks: list[SuiteRun]) -> bool:
         summary = run_cells([x.cell for x in tasks], results=folder / "runs", jobs=1)
-        look.try_all(tasks)
+        find_record.try_all(tasks)
         return not summary.interrupted
 
-    return run_protocol(suite, BUDGETS, suite.problems, suite.entrants, look, execute)
+    return run_protocol(suite, BUDGETS, suite.problems, suite.entrants, find_record, execute)
 
 
 def outcomes_in(folder: Path) -> Outcomes:
     """Return the outcomes of the records in a folder."""
-    suite, look = small_suite(folder), FolderLook(folder / "runs", any_status=True)
-    done = finished(suite, BUDGETS, suite.problems, suite.entrants, look)
+    suite, find_record = small_suite(folder), RecordFinder(folder / "runs", any_status=True)
+    done = finished(suite, BUDGETS, suite.problems, suite.entrants, find_record)
     return outcomes(suite, done, MS)
 
 

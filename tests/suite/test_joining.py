@@ -227,7 +227,7 @@ def test_the_board_has_the_problems_and_folds_that_the_entrant_ran(tmp_path: Pat
 
 
 def test_problems_without_a_number_of_iterations_have_no_outcomes() -> None:
-    def look(task: SuiteRun) -> None:
+    def find_record(task: SuiteRun) -> None:
         raise AssertionError("nothing can have run")
 
-    assert list(finished(SUITE, {}, SUITE.problems, SUITE.entrants, look)) == []
+    assert list(finished(SUITE, {}, SUITE.problems, SUITE.entrants, find_record)) == []

@@ -64,7 +64,7 @@ class Memory:
         self.batches: list[list[Key]] = []
         self.may_run = 10**9
 
-    def look(self, x: SuiteRun) -> Record | None:
+    def find_record(self, x: SuiteRun) -> Record | None:
         return self.records.get(key(x))
 
     def execute(self, tasks: list[SuiteRun]) -> bool:
@@ -94,11 +94,11 @@ class Memory:
         self, problems: list[SuiteProblem], entrants: list[Entrant], *, at_once: int = 1
     ) -> bool:
         return run_protocol(
-            SUITE, ITERATIONS, problems, entrants, self.look, self.execute, at_once=at_once
+            SUITE, ITERATIONS, problems, entrants, self.find_record, self.execute, at_once=at_once
         )
 
     def outcomes(self, problems: list[SuiteProblem], entrants: list[Entrant]) -> Outcomes:
-        done = finished(SUITE, ITERATIONS, problems, entrants, self.look)
+        done = finished(SUITE, ITERATIONS, problems, entrants, self.find_record)
         return outcomes(SUITE, done, MS)
 
 
@@ -232,8 +232,8 @@ def test_what_is_not_finished_is_not_on_the_board() -> None:
     assert not memory.run([PROBLEM], [TIED])
     runs, trials = memory.outcomes([PROBLEM], [TIED])
     assert len(runs) == len(trials) == 0
-    *searches, _ = stages(SUITE, ITERATIONS, PROBLEM, TIED, memory.look)
-    found = [(task, memory.look(task)) for _, trials in searches for task in trials]
+    *searches, _ = stages(SUITE, ITERATIONS, PROBLEM, TIED, memory.find_record)
+    found = [(task, memory.find_record(task)) for _, trials in searches for task in trials]
     assert [x.stage for x, _ in found] == ["trial 1"] * 12 + ["trial 2"] * 4
 
 
@@ -275,7 +275,7 @@ def test_the_best_known_is_of_all_entrants_and_of_the_same_fold() -> None:
 def test_a_new_entrant_is_measured_against_the_best_known_of_the_version() -> None:
     memory = Memory()
     memory.run([PROBLEM], [TIED])
-    done = list(finished(SUITE, ITERATIONS, [PROBLEM], [TIED], memory.look))
+    done = list(finished(SUITE, ITERATIONS, [PROBLEM], [TIED], memory.find_record))
     shipped = outcomes(SUITE, done, MS).runs.assign(best_nlpd=0.25)
     own = outcomes(SUITE, done, MS, best=shipped).runs
     assert set(own["best_nlpd"]) == {0.25}

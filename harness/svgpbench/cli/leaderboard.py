@@ -268,10 +268,10 @@ def _run(
 ) -> bool:
     """Run what is missing of the protocol; return False if it was interrupted."""
     from svgpbench.runs.events import Noticed
-    from svgpbench.suite.protocol import FolderLook, run_protocol
+    from svgpbench.suite.protocol import RecordFinder, run_protocol
 
     check_dask(dask, jobs)
-    look = FolderLook(results)
+    find_record = RecordFinder(results)
     with (
         reporter() as on_event,
         cluster_executor(dask, None, None, lambda line: on_event(Noticed(line))) as executor,
@@ -283,12 +283,14 @@ def _run(
             cells = [task.cell for task in tasks]
             is_whole = _run_cells(cells, results, jobs, executor, on_event)
             # a run that failed for its machine counts from now on; it would be missing for ever
-            look.try_all(tasks)
+            find_record.try_all(tasks)
             return is_whole
 
         # one problem after the other on this machine, so that problems are finished one by one
         at_once = 1 if executor is None else len(problems)
-        return run_protocol(suite, budgets, problems, entrants, look, execute, at_once=at_once)
+        return run_protocol(
+            suite, budgets, problems, entrants, find_record, execute, at_once=at_once
+        )
 
 
 def _run_cells(

@@ -21,7 +21,7 @@ from svgpbench.plugins import METHODS, code_of, find
 from svgpbench.suite.cells import Budgets, read_iterations
 from svgpbench.suite.findings import BESIDE
 from svgpbench.suite.outcomes import Outcomes, finished, outcomes
-from svgpbench.suite.protocol import FolderLook
+from svgpbench.suite.protocol import RecordFinder
 from svgpbench.suite.schema import Entrant, Suite, SuiteProblem
 from svgpbench.suite.step_times import (
     ROUNDS_OF_A_PAIR,
@@ -205,8 +205,8 @@ def with_entrant(
     results: Path,
 ) -> Outcomes:
     """Return the shipped outcomes on these problems, and folds that run, with those of a new entrant."""
-    look = FolderLook(results, any_status=True)
-    done = finished(suite, budgets, problems, [entrant], look)
+    find_record = RecordFinder(results, any_status=True)
+    done = finished(suite, budgets, problems, [entrant], find_record)
     # the shipped best: a new entrant changes no share but its own
     own = outcomes(suite, done, ms, best=shipped.runs)
     titles = [problem.title for problem in problems]

@@ -19,7 +19,7 @@ from svgpbench.atomic import write_whole
 from svgpbench.errors import UserError
 from svgpbench.results.records import Record
 from svgpbench.suite.cells import STAGES, Budgets, SuiteRun, read_iterations
-from svgpbench.suite.protocol import FolderLook, Look, score, stages
+from svgpbench.suite.protocol import FindRecord, RecordFinder, score, stages
 from svgpbench.suite.schema import SHIPPED_FILES, Entrant, Suite, SuiteFiles, SuiteProblem
 from svgpbench.suite.step_times import Milliseconds, read_step_times
 
@@ -91,8 +91,8 @@ def read_outcomes(
     files: SuiteFiles = SHIPPED_FILES,
 ) -> Outcomes:
     """Return the outcomes of the records in a folder, with the step times of the reference machine."""
-    look, budgets = FolderLook(results, any_status=True), read_iterations(files.iterations)
-    done = finished(suite, budgets, problems, entrants, look)
+    find_record, budgets = RecordFinder(results, any_status=True), read_iterations(files.iterations)
+    done = finished(suite, budgets, problems, entrants, find_record)
     return outcomes(suite, done, read_step_times(files.step_times))
 
 
@@ -110,7 +110,7 @@ def finished(
     budgets: Budgets,
     problems: Sequence[SuiteProblem],
     entrants: Sequence[Entrant],
-    look: Look,
+    find_record: FindRecord,
 ) -> Iterator[FinishedProtocol]:
     """Yield each entrant and problem whose runs are all there, or whose trials all failed."""
     for problem in problems:
@@ -118,11 +118,13 @@ def finished(
             has_budget = (problem.title, entrant.label) in budgets  # else nothing has run
             if not (has_budget and suite.takes_part(entrant, problem)):
                 continue
-            *searches, (stage, tasks) = stages(suite, budgets, problem, entrant, look)
-            runs = [(task, record) for task in tasks if (record := look(task)) is not None]
+            *searches, (stage, tasks) = stages(suite, budgets, problem, entrant, find_record)
+            runs = [(task, record) for task in tasks if (record := find_record(task)) is not None]
             if stage == "run" and len(runs) == len(tasks):
                 tried = (task for _, trials in searches for task in trials)
-                trials = [(task, record) for task in tried if (record := look(task)) is not None]
+                trials = [
+                    (task, record) for task in tried if (record := find_record(task)) is not None
+                ]
                 yield FinishedProtocol(problem, entrant, trials, runs)
 
 

@@ -18,7 +18,7 @@ from svgpbench.results.store import record_of
 from svgpbench.suite.cells import Budgets, Stage, SuiteRun, task
 from svgpbench.suite.schema import Entrant, RatePair, Suite, SuiteProblem
 
-Look: TypeAlias = Callable[[SuiteRun], Record | None]
+FindRecord: TypeAlias = Callable[[SuiteRun], Record | None]
 """Function that returns the final record of a task, or None if it has not run."""
 
 
@@ -38,7 +38,7 @@ def best_rates(records: Mapping[RatePair, Record], count: int = 1) -> list[RateP
 
 
 def stages(
-    suite: Suite, budgets: Budgets, problem: SuiteProblem, entrant: Entrant, look: Look
+    suite: Suite, budgets: Budgets, problem: SuiteProblem, entrant: Entrant, find_record: FindRecord
 ) -> Iterator[tuple[Stage, list[SuiteRun]]]:
     """Yield the stages of an entrant on a problem with their tasks, up to the first that is not complete.
 
@@ -57,7 +57,9 @@ def stages(
     for stage, kept in () if entrant.reference else searches:
         trials = tasks(stage, grid)
         yield stage, trials
-        records = {x.rates: record for x in trials if x.rates and (record := look(x)) is not None}
+        records = {
+            x.rates: record for x in trials if x.rates and (record := find_record(x)) is not None
+        }
         # all trials of a round or none: with some missing, other pairs might be kept
         if len(records) < len(trials):
             return
@@ -66,10 +68,10 @@ def stages(
 
 
 def chosen(
-    suite: Suite, budgets: Budgets, problem: SuiteProblem, entrant: Entrant, look: Look
+    suite: Suite, budgets: Budgets, problem: SuiteProblem, entrant: Entrant, find_record: FindRecord
 ) -> tuple[Stage, list[SuiteRun]]:
     """Return the stage that an entrant is in on a problem, and all tasks of this stage."""
-    *_, current = stages(suite, budgets, problem, entrant, look)
+    *_, current = stages(suite, budgets, problem, entrant, find_record)
     return current
 
 
@@ -78,7 +80,7 @@ def run_protocol(
     budgets: Budgets,
     problems: Sequence[SuiteProblem],
     entrants: Sequence[Entrant],
-    look: Look,
+    find_record: FindRecord,
     execute: Callable[[list[SuiteRun]], bool],
     *,
     at_once: int = 1,
@@ -90,7 +92,7 @@ def run_protocol(
         budgets: iterations of full runs.
         problems: the problems, in order.
         entrants: the entrants that run; each where it takes part.
-        look: finds the record of a task.
+        find_record: finds the record of a task.
         execute: runs tasks and writes their records; returns False if it was interrupted.
         at_once: number of problems whose tasks are given to `execute` together.
     """
@@ -101,8 +103,8 @@ def run_protocol(
             for entrant in entrants
             if suite.takes_part(entrant, problem)
         ]
-        # it ends: a task that was tried counts as run, whatever its record (`FolderLook.try_all`)
-        while missing := list(missing_tasks(suite, budgets, pairs, look)):
+        # it ends: a task that was tried counts as run, whatever its record (`RecordFinder.try_all`)
+        while missing := list(missing_tasks(suite, budgets, pairs, find_record)):
             if not execute(missing):
                 return False
     return True
@@ -112,15 +114,15 @@ def missing_tasks(
     suite: Suite,
     budgets: Budgets,
     pairs: Iterable[tuple[SuiteProblem, Entrant]],
-    look: Look,
+    find_record: FindRecord,
 ) -> Iterator[SuiteRun]:
     """Yield the tasks of each entrant's stage on its problem that have no final record."""
     for problem, entrant in pairs:
-        _, tasks = chosen(suite, budgets, problem, entrant, look)
-        yield from (x for x in tasks if look(x) is None)
+        _, tasks = chosen(suite, budgets, problem, entrant, find_record)
+        yield from (x for x in tasks if find_record(x) is None)
 
 
-class FolderLook:
+class RecordFinder:
     """The records of a folder by task.
 
     A record of a run that failed for its machine or for missing software counts once the run was tried here,
