@@ -127,7 +127,7 @@ def test_a_changed_formula_runs_again_and_a_changed_comment_does_not(place: Plac
     own = write_own(place.folder, PARTS["method"][1], ("folds = [0, 1]", "folds = [0]"))
     first = place.run("run", own.name, "--results", "runs")
     assert first.returncode == 0, first.stderr
-    assert "1 cells to run, 0 done earlier" in first.stderr
+    assert "1 cell to run, 0 done earlier" in first.stderr
     path = place.folder / "source" / "shifty/method.py"
     path.write_text(f"# {path.read_text()}".replace("A method.", "Another text.\n\n    More."))
     change(place, "shifty/other.py", "other", "another")  # another plugin of the package
@@ -141,7 +141,7 @@ def test_a_changed_formula_runs_again_and_a_changed_comment_does_not(place: Plac
         assert what in said.stdout + said.stderr, said.stdout + said.stderr
     again = place.run("run", own.name, "--results", "runs")
     assert f"1 cells run again: their records were {what}" in again.stderr
-    assert "1 cells to run, 0 done earlier" in again.stderr
+    assert "1 cell to run, 0 done earlier" in again.stderr
     assert elbo(place, "runs") == pytest.approx(1.5 * old, rel=1e-12)
     (aside,) = (place.folder / "runs").rglob("*.superseded")
     assert json.loads(aside.read_text())["metrics"]["elbo"] == old

@@ -78,7 +78,8 @@ def _print_line(console: Console, event: Event) -> None:
     elif isinstance(event, Noticed):
         text = f"warning: {event.line}"
     elif isinstance(event, Planned):
-        text = f"{event.total} cells to run, {event.resumed} done earlier, {event.jobs} at a time"
+        cells = f"{event.total} cell{'s' * (event.total != 1)}"
+        text = f"{cells} to run, {event.resumed} done earlier, {event.jobs} at a time"
     elif isinstance(event, Finished):
         record = event.record
         ended = ", ".join([record.status, *_usual_metrics(record)])
