@@ -103,9 +103,11 @@ digits: $(VENV)/.installed
 
 # gpflow, gpytorch or gpjax at the versions of `make peers`
 ADAPTERS = $(CURDIR)/tests/reference/adapters
+PACKAGE  = $(if $(filter pyro,$(LIBRARY)),pyro-ppl,$(LIBRARY))
 adapter: $(VENV)/.installed
 	$(PYTHON) -m venv build/libraries/$(LIBRARY)
-	build/libraries/$(LIBRARY)/bin/python -m pip install --quiet --constraint harness/svgpbench/benchmarks/timing/peers/$(LIBRARY).txt $(LIBRARY) pytest ./reference
+	build/libraries/$(LIBRARY)/bin/python -m pip install --quiet pytest ./reference $(PACKAGE) \
+	  --constraint $(firstword $(wildcard $(ADAPTERS)/$(LIBRARY).txt harness/svgpbench/benchmarks/timing/peers/$(LIBRARY).txt))
 	# from there, as pytest loads the conftest.py of tests/ where it starts, which needs this project's packages
 	cd build/libraries/$(LIBRARY) && bin/python -P -m pytest -c $(CURDIR)/reference/pyproject.toml -rs --pyargs svgp_reference \
 	  --adapter=$(ADAPTERS)/$(LIBRARY)_adapter.py --known-failures=$(ADAPTERS)/known-failures-$(LIBRARY).txt \

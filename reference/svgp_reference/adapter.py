@@ -17,6 +17,7 @@ library in reports.
 
 from __future__ import annotations
 
+import fnmatch
 import importlib.util
 import sys
 from collections.abc import Callable, Collection
@@ -92,21 +93,25 @@ def adapter_of(module: ModuleType, where: str) -> Adapter:
 def load_known_failures(path: str | Path, tests: Collection[str]) -> dict[str, str]:
     """Return the reason of every known failure, by test; a line of the file is `TEST  # reason or link`.
 
-    Raises `AdapterError` for a line that names no test of `tests`, or a test twice.
+    A line may have `*` for any text, as `gaussian-*.bound`; it then lists the tests of its pattern that no
+    line names alone. Raises `AdapterError` for a line that names no test of `tests`, or a test twice.
     """
     path = Path(path)
     if not path.is_file():
         raise AdapterError(f"--known-failures {path}: no such file")
     reasons: dict[str, str] = {}
+    patterns: dict[str, str] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         test, _, reason = (part.strip() for part in line.partition("#"))
         if not test:
             continue
-        if test not in tests:
+        named = fnmatch.filter(tests, test)
+        if not named:
             near = get_close_matches(test, tests, 1)
             hint = f"; did you mean {near[0]!r}?" if near else "; tests are named PROBLEM.ANSWER"
             raise AdapterError(f"--known-failures {path}, line {number}: no test {test!r}{hint}")
-        if test in reasons:
+        if test in reasons or patterns.keys() & set(named) - {test}:
             raise AdapterError(f"--known-failures {path}, line {number}: {test!r} is listed twice")
-        reasons[test] = reason or f"listed in {path}"
-    return reasons
+        into = reasons if named == [test] else patterns
+        into |= dict.fromkeys(named, reason or f"listed in {path}")
+    return patterns | reasons

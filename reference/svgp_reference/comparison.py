@@ -42,6 +42,7 @@ class Results:
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
         self.outcomes: dict[tuple[str, str], Any] = {}
+        self._errors: dict[str, str] = {}  # test that met an error first
 
     def result(self, problem: Problem, answer: str) -> Any:
         """Return the adapter's result for an answer."""
@@ -56,6 +57,11 @@ class Results:
         if function == "predict":
             return self._once(problem, "predict", self._predict)[key]
         return self._once(problem, "bound", self._bound)[answer]
+
+    def seen_before(self, error: Exception, test: str) -> str:
+        """Return the test that met such an error before `test` did; empty if none has."""
+        first = self._errors.setdefault(repr(error), test)
+        return "" if first == test else first
 
     def _once(self, problem: Problem, what: str, compute: Callable[[Problem], Any]) -> Any:
         """Return what `compute` returns for a problem, or raise again what it raised."""
@@ -137,7 +143,7 @@ def failure(
     a, e = (float(np.asarray(x, dtype=np.float64)[entry]) for x in (got, expected))
     return (
         f"{test}:{where} expected {e!r}, got {a!r}. The relative difference {difference:.1e} is above the "
-        f"tolerance {tolerance:.0e} for {precision}. What this problem is for: {problem.info['purpose']}"
+        f"tolerance {tolerance:.0e} for {precision}. About the problem: {problem.info['purpose']}"
     )
 
 

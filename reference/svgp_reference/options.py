@@ -1,4 +1,4 @@
-"""Options `--adapter`, `--known-failures` and `--report`, and the last line of pytest's output."""
+"""Options `--adapter`, `--known-failures` and `--report`, and the line that counts answers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ import svgp_reference
 from svgp_reference.adapter import AdapterError, load_adapter, load_known_failures
 from svgp_reference.comparison import Results
 
-RESULTS = pytest.StashKey[Results | None]()
+RESULTS = pytest.StashKey[Results]()
 KNOWN_FAILURES = pytest.StashKey[dict[str, str]]()
+NO_ADAPTER = (
+    "no adapter: run `pytest --pyargs svgp_reference --adapter FILE`; "
+    "FILE is a Python file with a function build(problem)"
+)
 OUTCOMES = {
     "passed": "agrees",
     "failed": "differs",
@@ -47,7 +51,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--known-failures",
         metavar="FILE",
-        help="Text file of tests that are expected to fail, one per line: PROBLEM.ANSWER  # reason or link",
+        help="Text file of tests that are expected to fail, one per line: PROBLEM.ANSWER  # reason or link; "
+        "* stands for any text",
     )
     group.addoption(
         "--report",
@@ -60,10 +65,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Read the files. A file that cannot be used ends pytest with one line and status 4."""
     adapter, known = config.getoption("--adapter"), config.getoption("--known-failures")
     report = config.getoption("--report")
+    if adapter is None:
+        raise pytest.UsageError(NO_ADAPTER)
     try:
         if report and not Path(report).parent.is_dir():
             raise AdapterError(f"--report {report}: no folder {Path(report).parent}")
-        config.stash[RESULTS] = Results(load_adapter(adapter)) if adapter else None
+        config.stash[RESULTS] = Results(load_adapter(adapter))
         config.stash[KNOWN_FAILURES] = load_known_failures(known, all_tests()) if known else {}
     except AdapterError as error:
         raise pytest.UsageError(str(error)) from error
@@ -71,12 +78,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     """Return the line that says what is compared."""
-    problems, results = len(svgp_reference.names()), config.stash[RESULTS]
-    compared = "no adapter"
-    if results is not None:
-        adapter = results.adapter
-        library = f"{adapter.library}, " if adapter.library else ""
-        compared = f"{library}adapter {config.getoption('--adapter')} in {adapter.precision}"
+    problems, adapter = len(svgp_reference.names()), config.stash[RESULTS].adapter
+    library = f"{adapter.library}, " if adapter.library else ""
+    compared = f"{library}adapter {config.getoption('--adapter')} in {adapter.precision}"
     return f"svgp-reference {svgp_reference.__version__}: {problems} problems, {compared}"
 
 
@@ -96,12 +100,12 @@ def pytest_terminal_summary(
         f"{outcomes.count('differs')} do not, {outcomes.count('known failure')} are known failures, "
         f"{outcomes.count('skipped')} were skipped"
     )
-    results = config.stash[RESULTS]
-    if config.getoption("--report") and results is not None:
+    if config.getoption("--report"):
+        adapter = config.stash[RESULTS].adapter
         head = {
             "svgp_reference": svgp_reference.__version__,
-            "library": results.adapter.library,
-            "precision": results.adapter.precision,
+            "library": adapter.library,
+            "precision": adapter.precision,
             "date": datetime.date.today().isoformat(),
         }
         text = _one_line_each(head | {"answers": answers})

@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 REPORTS = HERE / "reports"
 PROBLEMS = HERE.parents[1] / "reference" / "svgp_reference" / "problems"
 PAGE = HERE.parents[1] / "docs" / "check-your-library.md"
-ORDER = ("svgpbench", "gpflow", "gpytorch", "gpjax")
+ORDER = ("svgpbench", "gpflow", "gpytorch", "gpjax", "pyro")
 TABLES = re.compile(r"(?<=<!-- libraries -->\n).*?(?=<!-- end -->)", re.DOTALL)
 OUTCOMES = {
     "agrees": "agree",
@@ -63,7 +63,8 @@ def tables(reports: list[Report]) -> str:
 
 
 def _row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
+    inner = " | ".join(cell.replace("|", r"\|") for cell in cells)
+    return f"| {inner} |"
 
 
 def _cell(report: Report, problem: str) -> str:
