@@ -41,6 +41,17 @@ def export_posterior(posterior: Posterior, path: str | Path) -> Path:
         UserError: with the reason, if the posterior has no such form: two bases, a basis of functions, a
             compound kernel, a bound or a likelihood that other libraries do not have; or if the path is
             not .npz.
+
+    Examples:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from svgpbench.api import export_posterior, fit, import_posterior
+        >>> X = np.linspace(0.0, 1.0, 40)[:, None]
+        >>> posterior = fit(X, np.sin(6.0 * X[:, 0]), inducing=8)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     back = import_posterior(export_posterior(posterior, f"{folder}/sine.npz"))
+        >>> bool(np.allclose(back.predict(X), posterior.predict(X)))
+        True
     """
     return save_whitened(whitened(posterior), path)
 
@@ -53,6 +64,9 @@ def import_posterior(path: str | Path) -> Posterior:
 
     Raises:
         UserError: if the file is not an exported posterior, or if its kernel is unknown.
+
+    Examples:
+        See `export_posterior`.
     """
     exchanged = load_whitened(path)
     likelihood = LikelihoodConfig.model_validate(

@@ -69,6 +69,9 @@ def load_posterior(path: str | Path) -> Posterior:
 
     Raises:
         UserError: if the file is not a posterior, or if its arrays do not fit its method.
+
+    Examples:
+        See `save_posterior`.
     """
     file = Path(path)
     text, arrays = read_numbers(file, FACTS, "posterior")
