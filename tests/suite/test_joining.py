@@ -158,6 +158,17 @@ def test_budgets_that_were_measured_stay_until_the_entrant_changes(
     assert len(pd.read_csv(file)) == 6
 
 
+def test_a_digest_and_a_label_that_look_like_numbers_are_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joining, "_made_of", lambda entrant: "12e4567890123456")
+    monkeypatch.setattr(joining, "ratios", ratios(("airfoil", 2.0, 2.0, 2.0)))
+    args = SUITE, AIRFOIL_AND_PIMA[:1], entrant_called("01"), tmp_path / "x.csv", never
+    first = own_iterations(*args)
+    monkeypatch.setattr(joining, "ratios", never)
+    assert own_iterations(*args) == first
+
+
 def test_a_damaged_file_of_budgets_is_told(tmp_path: Path) -> None:
     file = tmp_path / "suite-1-entrants.csv"
     for text, message in (("", "is damaged"), ("problem,ms\npima,1\n", "has other columns than")):

@@ -171,7 +171,8 @@ def _measured_before(file: Path) -> pd.DataFrame:
     if not file.exists():
         return pd.DataFrame(columns=columns)
     try:
-        table = pd.read_csv(file)
+        # a digest or a label may look like a number
+        table = pd.read_csv(file, dtype={"entrant": str, "made_of": str, "problem": str})
     except ValueError as error:  # so do those of pandas' parser
         raise UserError(f"{file} is damaged: {error}; delete it to measure again") from None
     if [*table.columns] != columns:
