@@ -120,10 +120,9 @@ def test_chains_stay_finite(backend: str, P: int) -> None:
 def test_rates_are_of_a_machine() -> None:
     sizes = Sizes(96, 128)
     found = [measure_blas(sizes, 1), measure_ops(load_backend("numpy"), sizes)]
-    for rates in found:
-        assert all(rate > 0 for rate in rates)
-        assert rates.products > rates.choleskys
+    assert all(rate > 0 for rates in found for rate in rates)
     machine = best_of(found)
+    assert machine.products > machine.choleskys  # of one measurement a busy machine makes anything
     assert all(machine[i] == max(rates[i] for rates in found) for i in range(len(Rates._fields)))
 
 
