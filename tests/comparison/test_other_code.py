@@ -10,8 +10,8 @@ from hand_records import cell, environment, record
 from svgpbench.comparison.inputs import folders
 from svgpbench.errors import UserError
 from svgpbench.experiments.identity import code_of
-from svgpbench.results.collect import several_forms
 from svgpbench.results.duplicates import LocatedRecord, deduplicate
+from svgpbench.results.mixtures import several_forms
 from svgpbench.results.records import Record, write_record
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from svgpbench.config import CellConfig, DataConfig, SplitConfig
 from svgpbench.errors import UserError
-from svgpbench.results.collect import refuse_mixture
+from svgpbench.results.mixtures import refuse_mixture
 from svgpbench.results.records import Record
 
 REPLICATES = {

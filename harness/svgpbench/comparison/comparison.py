@@ -14,8 +14,8 @@ from svgpbench.comparison.inputs import Sides
 from svgpbench.errors import UserError
 from svgpbench.json_values import json_value
 from svgpbench.metrics import METRICS, USUAL
-from svgpbench.results.collect import dotted_settings
 from svgpbench.results.difference import difference
+from svgpbench.results.mixtures import dotted_settings
 from svgpbench.results.records import Record
 from svgpbench.results.trace_measures import frame_of
 from svgpbench.stats.effects import Effect, Outcome

@@ -13,8 +13,9 @@ from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment
 from svgpbench.experiments.identity import essential
 from svgpbench.experiments.plan import Plan, experiment_of
-from svgpbench.results.collect import Collected, refuse_mixture, several_forms
+from svgpbench.results.collect import Collected
 from svgpbench.results.frames import final_frame, reference_backend
+from svgpbench.results.mixtures import refuse_mixture, several_forms
 from svgpbench.results.records import Record
 from svgpbench.results.store import records_in
 from svgpbench.results.validity import other_plugins, outdated_reason

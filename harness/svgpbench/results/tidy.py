@@ -15,9 +15,9 @@ from svgpbench.atomic import refuse_absent_folder, write_whole
 from svgpbench.csv_text import as_csv
 from svgpbench.errors import UserError
 from svgpbench.metrics import METRICS
-from svgpbench.results.collect import several_versions
 from svgpbench.results.duplicates import LocatedRecord
 from svgpbench.results.frames import final_frame, trace_frame
+from svgpbench.results.mixtures import several_versions
 from svgpbench.results.records import Record
 from svgpbench.results.validity import outdated_reason
 

@@ -17,7 +17,7 @@ from svgpbench.output.figure_and_table_types import FigureKind, MetricName
 from svgpbench.output.palette import LineStyle, line_styles
 from svgpbench.output.panel import Label, finish, grid, label, legend, logarithmic, plain, title_of
 from svgpbench.output.plot_data import PlotData, listed
-from svgpbench.results.collect import dotted_settings
+from svgpbench.results.mixtures import dotted_settings
 from svgpbench.stats.means import WHICH_ERROR, mean_and_error
 
 FACTS = ("n_train", "dimensions")
