@@ -58,20 +58,20 @@ def collect(
     forget_changed()
     experiment = experiment_of(cells)
     if isinstance(cells, Plan):
-        found = _found(records_of(results, cells.identities), other_plugins)
+        current = _current(records_of(results, cells.identities), other_plugins)
         # the experiment may have renamed a method since; ids do not depend on labels
-        records, notes = _relabelled(found.records, cells.identities), list(found.notes)
+        records, notes = _relabelled(current.records, cells.identities), list(current.notes)
         if missing := len(cells.configs) - len(records):
             notes.append(f"{missing} of {len(cells.configs)} cells have not run")
     else:
-        found = _found(records_in(results, experiment.name), outdated_reason)
-        records, notes, missing = list(found.records), list(found.notes), 0
+        current = _current(records_in(results, experiment.name), outdated_reason)
+        records, notes, missing = list(current.records), list(current.notes), 0
     if backends and records:
         available = {name for record in records for name in _names(record)}
         refuse_unknown("backend in these records", backends, available)
         records = [record for record in records if _names(record) & set(backends)]
     if not records:
-        raise UserError(_nothing_here(results, cells, experiment, found.outdated))
+        raise UserError(_nothing_here(results, cells, experiment, current.outdated))
     # resolving every preset takes seconds, so this is left out where only the records matter
     if cells is experiment and experiment.presets and (count_presets or not fit_together(records)):
         records, note = of_one_preset(records, experiment)
@@ -83,7 +83,7 @@ def collect(
     return Collected(experiment.name, tuple(ordered), missing, tuple(notes), rows)
 
 
-class _Found(NamedTuple):
+class _CurrentRecords(NamedTuple):
     """Records that are read and current, with a note on each damaged file and each reason against others."""
 
     records: list[Record]
@@ -91,14 +91,14 @@ class _Found(NamedTuple):
     outdated: list[str]  # those of the notes that are such reasons
 
 
-def _found(loaded: LoadedRecords, why_not: Callable[[Record], str]) -> _Found:
+def _current(loaded: LoadedRecords, why_not: Callable[[Record], str]) -> _CurrentRecords:
     """Return the records that have no reason against them."""
     damaged = [f"left out, and `svgpbench run` makes it anew: {line}" for line in loaded.damaged]
     reasons = [why_not(record) for record in loaded.records]
     counts = Counter(filter(None, reasons)).items()
     outdated = [f"{count} records left out: {why}" for why, count in counts]
-    current = [x for x, why in zip(loaded.records, reasons, strict=True) if not why]
-    return _Found(current, damaged + outdated, outdated)
+    valid = [x for x, why in zip(loaded.records, reasons, strict=True) if not why]
+    return _CurrentRecords(valid, damaged + outdated, outdated)
 
 
 def _nothing_here(
