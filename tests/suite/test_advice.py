@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -22,6 +23,7 @@ from svgpbench.suite.advice import (
 from svgpbench.suite.cells import cell_of, read_iterations
 from svgpbench.suite.outcomes import Outcomes
 from svgpbench.suite.schema import RatePair, load_suite
+from svgpbench.suite.step_times import read_step_times
 
 SUITE = load_suite()
 BY_TITLE = {problem.title: problem for problem in SUITE.problems}
@@ -86,15 +88,35 @@ def test_a_recommendation_has_its_wins_gain_rates_and_seconds() -> None:
     ]
     outcomes = Outcomes(pd.DataFrame(runs), pd.DataFrame(trials))
     group = group_of(SUITE, set(outcomes.runs["problem"]), "gaussian", SMALL)
-    first, second = recommend(SUITE, outcomes, group)
+    first, second = recommend(SUITE, outcomes, group, "gaussian", LARGE)
     assert (first.entrant, second.entrant) == (DUAL, ADAM)
     # ranks 1, 2, 1.5 and 2, 1, 1.5: of equal averages, the first of the suite
     assert (first.won, second.won) == pytest.approx((2 / 3, 2 / 3))
     assert (first.share, second.share) == pytest.approx((2.75 / 3, (0.5 + 0.875 + 1) / 3))
     assert (first.rates, second.rates) == (RatePair(1.0, 0.03), RatePair(0.1, 0.01))
-    assert (first.seconds, second.seconds) == (3.0, 9.0)
-    whole = sorted(iterations[x, DUAL] * 2e-3 for x in ("airfoil", "kin8nm", "boston:no-rad"))
-    assert first.whole_run == pytest.approx(whole[1])
+    # the middle of three runs took 3 and 9 seconds, at 2 ms an iteration; the table's takes longer
+    times, large = read_step_times(), [x for x in SUITE.problems if SUITE.size_of(x) == LARGE]
+    gaussian = [x.title for x in large if x.likelihood.name == "gaussian"]
+    ms = [
+        float(np.median([times[title, x] for title in gaussian if (title, x) in times]))
+        for x in (DUAL, ADAM)
+    ]
+    assert min(ms) > 3.0
+    assert (first.seconds, second.seconds) == pytest.approx((1.5 * ms[0], 4.5 * ms[1]))
+    counts = sorted(iterations[x, DUAL] for x in ("airfoil", "kin8nm", "boston:no-rad"))
+    assert first.iterations == counts[1]
+    assert first.whole_run == pytest.approx(counts[1] * ms[0] / 1e3)
+
+
+def test_a_likelihood_without_times_at_a_size_has_those_of_the_size() -> None:
+    times = read_step_times()
+    timed = [x for x in SUITE.problems if (x.title, DUAL) in times and SUITE.size_of(x) == SMALL]
+    assert {x.likelihood.name for x in timed}.isdisjoint({"poisson"})
+    outcomes = table({"airfoil": (1.0, 1.25)})
+    group = group_of(SUITE, {"airfoil"}, "poisson", SMALL)
+    first, _ = recommend(SUITE, outcomes, group, "poisson", SMALL)
+    ms = np.median([times[x.title, DUAL] for x in timed])
+    assert first.whole_run == pytest.approx(read_iterations()["airfoil", DUAL] * ms / 1e3)
 
 
 def test_the_cost_of_the_advice_is_that_of_what_the_other_problems_recommend() -> None:

@@ -15,6 +15,7 @@ from svgpbench.suite.board import Board, best_column
 from svgpbench.suite.cells import read_iterations
 from svgpbench.suite.outcomes import Outcomes
 from svgpbench.suite.schema import RatePair, SizeClass, Suite, SuiteProblem
+from svgpbench.suite.step_times import read_step_times
 
 FEWEST: Final = 5
 """Fewest problems of a group that an answer rests on, if a larger group has more."""
@@ -35,8 +36,11 @@ class Recommendation(NamedTuple):
     won: float  # share of the group's problems on which no entrant has a better rank
     share: float  # mean share of the possible gain at the end
     rates: RatePair  # the pair with the largest mean share in the group's trials
-    seconds: float  # median time to 90 % of the possible gain; infinite if most runs miss it
-    whole_run: float  # median seconds of a whole run
+    iterations: int  # median of whole runs
+    seconds: (
+        float  # to 90 % of the possible gain, at the table's size; infinite if most runs miss it
+    )
+    whole_run: float  # seconds of so many iterations, at the table's size
 
 
 class Advice(NamedTuple):
@@ -66,7 +70,7 @@ def advise(suite: Suite, outcomes: Outcomes, likelihood: str, rows: int, inputs:
     # a table beyond all sizes gets advice as one of the largest
     size = next((x for x in suite.sizes if rows < x.rows_below), suite.sizes[-1])
     group = group_of(suite, set(outcomes.runs["problem"]), likelihood, size)
-    recommended = recommend(suite, outcomes, group)
+    recommended = recommend(suite, outcomes, group, likelihood, size)
     costs = held_out_costs(suite, outcomes)
     return Advice(likelihood, rows, inputs, size.inducing, group, recommended, costs)
 
@@ -94,29 +98,52 @@ def _board(suite: Suite, outcomes: Outcomes, group: ProblemGroup) -> Board:
     return Board(outcomes, candidates, [problem.title for problem in group.problems])
 
 
-def recommend(suite: Suite, outcomes: Outcomes, group: ProblemGroup) -> tuple[Recommendation, ...]:
-    """Return the best candidates of a group, that of least average rank first."""
+def recommend(
+    suite: Suite, outcomes: Outcomes, group: ProblemGroup, likelihood: str, size: SizeClass
+) -> tuple[Recommendation, ...]:
+    """Return the best candidates of a group, that of least average rank first.
+
+    Iterations are those of the group. Their time is that of an iteration at the table's size, as the group
+    may have problems with fewer inducing points.
+    """
     board = _board(suite, outcomes, group)
     ranks, shares, trials = board.ranks(), board.shares(), board.trial_shares()
     iterations = read_iterations()
     answers = []
     for entrant in ranks.mean().sort_values(kind="stable").index[:RECOMMENDED]:
         runs = board.runs[board.runs["entrant"] == entrant]
-        spent = [
-            iterations[str(problem), entrant] * ms / 1e3
-            for problem, ms in runs.groupby("problem")["ms"].first().items()
+        steps_to_90 = (runs["seconds_90"].fillna(np.inf) / runs["ms"]).median()
+        counts = [
+            iterations[x.title, entrant] for x in group.problems if (x.title, entrant) in iterations
         ]
+        ms = _milliseconds(suite, entrant, likelihood, size)
         answers.append(
             Recommendation(
                 entrant=entrant,
                 won=float((ranks[entrant] == ranks.min(axis="columns")).mean()),
                 share=float(shares[entrant].mean()),
                 rates=RatePair(*best_column(trials[entrant])),
-                seconds=float(np.median(runs["seconds_90"].fillna(np.inf).to_numpy())),
-                whole_run=float(np.median(spent)),
+                iterations=int(np.median(counts)),
+                seconds=float(steps_to_90 * ms),
+                whole_run=float(np.median(counts)) * ms / 1e3,
             )
         )
     return tuple(answers)
+
+
+def _milliseconds(suite: Suite, entrant: str, likelihood: str, size: SizeClass) -> float:
+    """Return the median time of an entrant's iteration over problems of a size that were timed.
+
+    These are those of the likelihood, else all of the size.
+    """
+    times = read_step_times()
+    of_size = [
+        (problem, times[problem.title, entrant])
+        for problem in suite.problems
+        if suite.size_of(problem) == size and (problem.title, entrant) in times
+    ]
+    same = [ms for problem, ms in of_size if problem.likelihood.name == likelihood]
+    return float(np.median(same or [ms for _, ms in of_size]))
 
 
 def held_out_costs(suite: Suite, outcomes: Outcomes) -> pd.DataFrame:
@@ -147,8 +174,6 @@ def held_out_costs(suite: Suite, outcomes: Outcomes) -> pd.DataFrame:
 def experiment_file(suite: Suite, advice: Advice, data: DataConfig) -> str:
     """Return the text of an experiment file that runs the recommended entrants on the user's data."""
     p, by_label = suite.protocol, {x.label: x for x in suite.entrants}
-    iterations = read_iterations()
-    titles = [problem.title for problem in advice.group.problems]
     full_batch = advice.rows < p.full_batch_below
     name = re.sub(r"[^A-Za-z0-9._-]", "-", f"advised-{data.name}")
     same = (x.likelihood for x in suite.problems if x.likelihood.name == advice.likelihood)
@@ -159,7 +184,7 @@ def experiment_file(suite: Suite, advice: Advice, data: DataConfig) -> str:
         "test_rows": p.tested_rows,
     }
     lines = [
-        f"# {advice.group.name}: {len(titles)} problems of suite {suite.version}",
+        f"# {advice.group.name}: {len(advice.group.problems)} problems of suite {suite.version}",
         f"name = {json.dumps(name)}",
         f"backends = [{json.dumps(p.backend)}]",
         f"jitter = {p.jitter:g}",
@@ -181,11 +206,8 @@ def experiment_file(suite: Suite, advice: Advice, data: DataConfig) -> str:
     ]
     for x in advice.recommended:
         entrant = by_label[x.entrant]
-        counts = [
-            iterations[title, x.entrant] for title in titles if (title, x.entrant) in iterations
-        ]
         training: dict[str, Any] = {
-            "em_iterations": int(np.median(counts)),
+            "em_iterations": x.iterations,
             "e_rate": x.rates.e,
             "m_rate": x.rates.m,
         }
