@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -59,3 +61,30 @@ def test_constraints_have_one_version_of_each_requirement_and_it_is_allowed(pyth
 
 def test_there_is_no_tensorflow_for_3_14() -> None:
     assert "tensorflow-cpu" in pinned("3.13") and "tensorflow-cpu" not in pinned("3.14")
+
+
+IMPORT_ALL = """
+import importlib, pkgutil
+from typing import Any
+import numpy as np, numpy.typing
+from typing_extensions import TypeAliasType, TypeVar
+
+scalar = TypeVar("scalar", bound=np.generic)
+array = np.ndarray[tuple[Any, ...], np.dtype[scalar]]
+numpy.typing.NDArray = TypeAliasType("NDArray", array, type_params=(scalar,))
+import svgpbench, svgpbench_papers
+
+for package in (svgpbench, svgpbench_papers):
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not {"libraries", "kit", "peers", "asv_suite", "__main__"} & {*module.name.split(".")}:
+            importlib.import_module(module.name)
+print("all")
+"""
+
+
+def test_every_module_loads_where_an_array_s_type_is_no_class() -> None:
+    """From NumPy 2.5 on Python 3.12 `NDArray` is a `TypeAliasType`, of which jaxtyping makes no type."""
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "all", done.stderr[-2000:]
