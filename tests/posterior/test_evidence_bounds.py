@@ -117,7 +117,7 @@ def test_the_answer_names_the_first_number_with_most_of_the_gain_or_the_share_of
     for shares, words in (
         ((0.9, 0.95, 0.99), "M = 20 has at least 95 %"),
         ((0.949, 0.949, 0.951), "M = 50 has at least 95 %"),
-        ((0.5, 0.7, 0.914), "M = 50 has 91 %"),
+        ((0.5, 0.7, 0.949), "M = 50 has 94.9 %"),
     ):
         table["share"] = shares
         assert f"The bound at {words} of what any number could gain" in answer(table)

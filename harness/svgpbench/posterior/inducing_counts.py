@@ -132,7 +132,7 @@ def answer(table: pd.DataFrame) -> str:
     if np.isnan(largest["share"]):
         return _enough(table)
     if reached.empty:
-        share = f"The bound at M = {largest['inducing']} has {100 * largest['share']:.0f} %"
+        share = f"The bound at M = {largest['inducing']} has {100 * largest['share']:.1f} %"
     else:
         share = f"The bound at M = {reached['inducing'].iloc[0]} has at least {100 * MOST:.0f} %"
     return f"{_enough(table)} {share} of what any number could gain over a noise model."
