@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Collection
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
@@ -211,6 +211,18 @@ class OnlineConfig(Strict):
     trial: PositiveInt = 100
     decay: Positive = 0.1
     trace_every: PositiveInt = 20
+
+
+class RatePair(NamedTuple):
+    """Learning rates of a run."""
+
+    e: float  # of q
+    m: float  # of θ
+
+    @property
+    def title(self) -> str:
+        """The rates in tables: that of q, then that of θ."""
+        return f"{self.e:g}, {self.m:g}"
 
 
 class EvaluationPlan(Strict):

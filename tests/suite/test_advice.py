@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from svgpbench.config import DataConfig
+from svgpbench.config import DataConfig, RatePair
 from svgpbench.experiments import load_experiment, resolve
 from svgpbench.suite.advice import (
     _table,
@@ -22,7 +22,7 @@ from svgpbench.suite.advice import (
 )
 from svgpbench.suite.cells import cell_of, read_iterations
 from svgpbench.suite.outcomes import Outcomes
-from svgpbench.suite.schema import RatePair, load_suite
+from svgpbench.suite.schema import load_suite
 from svgpbench.suite.step_times import read_step_times
 
 SUITE = load_suite()

@@ -11,13 +11,14 @@ import pytest
 from scipy.stats import ttest_rel
 from small_suite import small_suite
 
+from svgpbench.config import RatePair
 from svgpbench.results.records import Record
 from svgpbench.suite.board import Board, Estimate, fold_interval, over_problems
 from svgpbench.suite.cells import read_iterations
 from svgpbench.suite.findings import _verdict, findings, findings_on
 from svgpbench.suite.outcomes import Outcomes, reached
 from svgpbench.suite.protocol import best_rates
-from svgpbench.suite.schema import RatePair, SuiteFiles, load_suite
+from svgpbench.suite.schema import SuiteFiles, load_suite
 from svgpbench.suite.step_times import (
     iterations_of,
     read_step_times,

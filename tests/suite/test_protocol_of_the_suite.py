@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from small_suite import BUDGETS, small_suite
 
 from svgpbench.cli.progress import cell_title
+from svgpbench.config import RatePair
 from svgpbench.errors import UserError
 from svgpbench.results.records import Record
 from svgpbench.suite.board import Board
 from svgpbench.suite.cells import SuiteRun, cell_of, task
 from svgpbench.suite.outcomes import Outcomes, finished, outcomes
 from svgpbench.suite.protocol import run_protocol, stages
-from svgpbench.suite.schema import Entrant, RatePair, Suite, SuiteProblem, load_suite
+from svgpbench.suite.schema import Entrant, Suite, SuiteProblem, load_suite
 
 Key = tuple[str, str, str, Any, int]
 SUITE = load_suite()

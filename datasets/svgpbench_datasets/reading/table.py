@@ -1,4 +1,4 @@
-"""What all readers take and give: the layout of a file; its rows in frames, with cells as numbers or text."""
+"""Types that all readers take and return: layout of a file, and its rows in frames as numbers or text."""
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from svgpbench.config import DataConfig, LikelihoodConfig
+from svgpbench.config import DataConfig, LikelihoodConfig, RatePair
 from svgpbench.suite.board import Board, best_column
 from svgpbench.suite.cells import read_iterations
 from svgpbench.suite.outcomes import Outcomes
-from svgpbench.suite.schema import RatePair, SizeClass, Suite, SuiteProblem
+from svgpbench.suite.schema import SizeClass, Suite, SuiteProblem
 from svgpbench.suite.step_times import read_step_times
 
 FEWEST: Final = 5

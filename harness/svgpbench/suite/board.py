@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import beta, t
 
+from svgpbench.config import RatePair
 from svgpbench.suite.outcomes import Outcomes
-from svgpbench.suite.schema import RatePair
 
 Floats = npt.NDArray[np.float64]
 LEAST_GAIN: Final = 0.01

@@ -15,11 +15,12 @@ from svgpbench.config import (
     EvaluationPlan,
     InducingConfig,
     MethodConfig,
+    RatePair,
     SplitConfig,
     TrainingConfig,
 )
 from svgpbench.errors import UserError
-from svgpbench.suite.schema import SHIPPED_FILES, Entrant, RatePair, Suite, SuiteProblem
+from svgpbench.suite.schema import SHIPPED_FILES, Entrant, Suite, SuiteProblem
 
 Budgets: TypeAlias = Mapping[tuple[str, str], int]
 """Iterations of a full run by titles of problem and entrant."""

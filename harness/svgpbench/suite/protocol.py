@@ -12,11 +12,12 @@ from math import inf
 from pathlib import Path
 from typing import TypeAlias
 
+from svgpbench.config import RatePair
 from svgpbench.experiments.cell import identify
 from svgpbench.results.records import DamagedRecordError, Record, is_final
 from svgpbench.results.store import record_of
 from svgpbench.suite.cells import Budgets, Stage, SuiteRun, task
-from svgpbench.suite.schema import Entrant, RatePair, Suite, SuiteProblem
+from svgpbench.suite.schema import Entrant, Suite, SuiteProblem
 
 FindRecord: TypeAlias = Callable[[SuiteRun], Record | None]
 """Function that returns the final record of a task, or None if it has not run."""

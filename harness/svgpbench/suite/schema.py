@@ -16,6 +16,7 @@ from svgpbench.config import (
     KernelConfig,
     LikelihoodConfig,
     Positive,
+    RatePair,
     Strict,
     Text,
     with_new_defaults,
@@ -49,18 +50,6 @@ class SuiteFiles(NamedTuple):
 
 
 SHIPPED_FILES: Final = SuiteFiles()
-
-
-class RatePair(NamedTuple):
-    """Learning rates of an entrant."""
-
-    e: float  # of q
-    m: float  # of θ
-
-    @property
-    def title(self) -> str:
-        """The rates in tables: that of q, then that of θ."""
-        return f"{self.e:g}, {self.m:g}"
 
 
 class Protocol(Strict):

@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 
 from svgpbench.atomic import write_whole
-from svgpbench.config import CellConfig, EvaluationPlan
+from svgpbench.config import CellConfig, EvaluationPlan, RatePair
 from svgpbench.experiments.cell import identify
 from svgpbench.results.records import Record
 from svgpbench.results.store import record_of
 from svgpbench.suite.cells import cell_of
-from svgpbench.suite.schema import SHIPPED_FILES, Entrant, RatePair, Suite, SuiteFiles, SuiteProblem
+from svgpbench.suite.schema import SHIPPED_FILES, Entrant, Suite, SuiteFiles, SuiteProblem
 
 Milliseconds: TypeAlias = Mapping[tuple[str, str], float]
 """Time of an iteration by titles of problem and entrant."""

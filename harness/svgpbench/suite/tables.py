@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from svgpbench.config import RatePair
 from svgpbench.output.table import MISSING, Column, Table, number
 from svgpbench.output.table_formats import markdown
 from svgpbench.suite.board import Board
 from svgpbench.suite.cells import Budgets
 from svgpbench.suite.findings import counted, findings
 from svgpbench.suite.outcomes import Outcomes
-from svgpbench.suite.schema import USUAL, RatePair, Suite, of_groups
+from svgpbench.suite.schema import USUAL, Suite, of_groups
 
 
 def _percent(share: float) -> str:

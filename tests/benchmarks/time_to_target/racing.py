@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from svgpbench.benchmarks.time_to_target.plan import Contestant, LearningPlan, RatePair, Run
+from svgpbench.benchmarks.time_to_target.plan import Contestant, LearningPlan, Run
 from svgpbench.benchmarks.time_to_target.training import PlanTrainer, Resources
 from svgpbench.benchmarks.timing.peers import Located, Peer
+from svgpbench.config import RatePair
 from svgpbench.environment import OURS
 
 FAKE = Contestant("fake", "m")

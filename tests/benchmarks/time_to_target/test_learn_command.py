@@ -18,17 +18,12 @@ from svgpbench.benchmarks.records import append
 from svgpbench.benchmarks.time_to_target import profile, tables, training
 from svgpbench.benchmarks.time_to_target.comparison import ChosenRates, ContestantRuns, compare
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
-from svgpbench.benchmarks.time_to_target.plan import (
-    Contestant,
-    RatePair,
-    Run,
-    read_plan,
-    shipped_plans,
-)
+from svgpbench.benchmarks.time_to_target.plan import Contestant, Run, read_plan, shipped_plans
 from svgpbench.benchmarks.time_to_target.records import Look, TrainingRecord, read_training
 from svgpbench.benchmarks.timing.problems import shape_of
 from svgpbench.cli.application import exit_code
 from svgpbench.cli.learn import _contestants
+from svgpbench.config import RatePair
 from svgpbench.environment import OURS
 
 PLAN = """

@@ -13,7 +13,7 @@ from racing import FAKE, SCRIPT, fake_trainer, run_of, tiny_plan
 from scipy import stats
 
 from svgpbench.benchmarks.time_to_target.comparison import search
-from svgpbench.benchmarks.time_to_target.plan import Contestant, RatePair, read_plan
+from svgpbench.benchmarks.time_to_target.plan import Contestant, read_plan
 from svgpbench.benchmarks.time_to_target.problems import (
     Judge,
     minibatches,
@@ -23,7 +23,7 @@ from svgpbench.benchmarks.time_to_target.problems import (
 from svgpbench.benchmarks.time_to_target.records import read_training
 from svgpbench.benchmarks.time_to_target.training import PlanTrainer, Resources
 from svgpbench.benchmarks.timing.peers import SERVE, locate_peers, peer_python
-from svgpbench.config import LikelihoodConfig
+from svgpbench.config import LikelihoodConfig, RatePair
 from svgpbench.environment import OURS
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import build_likelihood

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from svgpbench.benchmarks.time_to_target.plan import Contestant, LearningPlan, RatePair, Run
+from svgpbench.benchmarks.time_to_target.plan import Contestant, LearningPlan, Run
 from svgpbench.benchmarks.time_to_target.records import TrainingRecord
+from svgpbench.config import RatePair
 from svgpbench.environment import OURS
 
 Execute: TypeAlias = Callable[[Run], TrainingRecord | None]

@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt
 
 from svgpbench.benchmarks.problem_plan import Jitter, ProblemPlan, read_as
 from svgpbench.benchmarks.timing.cases import timed_method
-from svgpbench.config import Positive, Strict
+from svgpbench.config import Positive, RatePair, Strict
 from svgpbench.environment import OURS
 from svgpbench.experiments.identity import digest, digests_of
 from svgpbench.plugins import BACKENDS, METHODS, PEERS, paper_folders
@@ -18,13 +18,6 @@ from svgpbench.plugins import BACKENDS, METHODS, PEERS, paper_folders
 SHIPPED = Path(__file__).with_name("plan.toml")
 Rates = Annotated[tuple[Positive, ...], Field(min_length=1)]
 Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
-
-
-class RatePair(NamedTuple):
-    """Rates of one run."""
-
-    e: float  # of the natural gradient
-    m: float  # of Adam
 
 
 class Race(ProblemPlan):

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from svgpbench.backends import load_backend
 from svgpbench.benchmarks.problem_plan import start_of
-from svgpbench.benchmarks.time_to_target.plan import LearningPlan, Race, RatePair
+from svgpbench.benchmarks.time_to_target.plan import LearningPlan, Race
 from svgpbench.benchmarks.timing.problems import SQUASH
-from svgpbench.config import InducingConfig
+from svgpbench.config import InducingConfig, RatePair
 from svgpbench.errors import UserError
 from svgpbench.initialization.inducing_inputs import initial_bases
 from svgpbench.likelihoods import Likelihood
