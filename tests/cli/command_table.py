@@ -44,7 +44,7 @@ COMMANDS: Mapping[int, Mapping[str, str]] = {
         "claims adam2021-16 --results committed": "conditions tried beside",
         "claims adam2021-05 adam2021-16 --results committed": "2 claims: ",
         "reproduce adam2021/fig5 --from-records --results committed": "adam2021/fig5: ",
-        "report --results committed --out a-folder/of-the-site/of-all-records": "120 pages",
+        "report --results committed --out a-folder/of-the-site/of-all-records": " pages",
         "speed --load committed/speed/cpu-M500.json": "Milliseconds a step",
         "speed --load committed/speed/cpu-M500.json --roofline roofline.png": "roofline.png Roofline: ",
         "learn --from-records --results committed/learning": "contestant mode",
