@@ -229,6 +229,7 @@ PINNED = {
     "softmax10-M100": "6e50130eac464b0c",
     "reg-M100": "c61fb1e2b34fe765",
     "reg-M500": "eab5d16aee731f8b",
+    "reg-M500-b8192": "dc5cdeff3556048d",
     "bern-M100": "3a0a534c3fdbd4d0",
     "bern-M500": "15fc85abeec19875",
     "roads-M200": "8622becb8493a7e6",

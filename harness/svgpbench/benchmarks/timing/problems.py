@@ -75,6 +75,8 @@ class Shape(NamedTuple):
 SHAPES: dict[str, Shape] = {
     "reg-M100": Shape("gaussian", 11934, 16, 100, 256),
     "reg-M500": Shape("gaussian", 11934, 16, 500, 1024),
+    # as many rows as a GPU is given at once
+    "reg-M500-b8192": Shape("gaussian", 11934, 16, 500, 8192),
     "bern-M100": Shape("bernoulli-probit", 7400, 20, 100, 1024),
     "bern-M500": Shape("bernoulli-probit", 7400, 20, 500, 1024),
     # at a rate of 0.5, sampled β of four minibatches make the precision indefinite in every library

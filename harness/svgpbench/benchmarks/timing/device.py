@@ -1,0 +1,162 @@
+"""Measure a device in minutes: agreement first, then its arithmetic and the steps of methods.
+
+    python -m svgpbench.benchmarks.timing.device runs/device --device cuda --seconds 480
+
+For a machine that is lent for a short time and can download nothing: problems are synthetic. Each backend has
+a process of its own. Measurements are lines of `device.jsonl`, and steps also records of `svgpbench speed`.
+The same command goes on where it stopped, and starts nothing once its seconds are over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from svgpbench.backends import load_backend
+from svgpbench.benchmarks.timing.compare import run_speed
+from svgpbench.benchmarks.timing.rates import Sizes, measure_ops
+from svgpbench.benchmarks.timing.record_files import write_report
+from svgpbench.checks import quick_check
+from svgpbench.config import BackendConfig
+from svgpbench.environment import describe
+from svgpbench.json_values import json_value
+from svgpbench.runs.worker_setup import worker_environment
+
+Part: TypeAlias = tuple[str, Callable[[], Any]]
+"""Name of a measurement, and the function that makes it."""
+
+MOST_ENTRIES: Final = 2**28
+"""Most numbers of a stack of matrices: 2 GiB in float64, of which a chain of operations holds several."""
+
+
+class Extent(NamedTuple):
+    """Sizes of the arithmetic, and steps that are timed."""
+
+    counts: tuple[int, ...]  # M, inducing points
+    latents: tuple[int, ...]  # P, latent functions, whose matrices are one stack
+    rows: int  # b
+    problems: tuple[str, ...]
+    steps: tuple[str, ...]
+    repeats: int
+
+
+EXTENTS: Final = {
+    "full": Extent(
+        counts=(100, 200, 500, 1000, 2048, 4096),
+        latents=(1, 16, 64),
+        rows=1024,
+        problems=("reg-M50", "reg-M100", "reg-M200", "reg-M500", "bern-M500", "reg-M500-b8192"),
+        steps=("e_step", "e_step_held", "m_step", "predict_cached_100"),
+        repeats=5,
+    ),
+    "small": Extent((7, 12), (1, 3), 16, ("tiny",), ("e_step", "predict_cached_1"), 1),
+}
+"""`small` is for tests on a CPU."""
+
+
+def parts_of(backend: str, device: str, extent: Extent, folder: Path) -> Iterator[Part]:
+    """Yield the measurements of a backend: what others rest on comes first."""
+
+    def agreement() -> Any:
+        return quick_check([backend], device=device).to_json()
+
+    def arithmetic(M: int, P: int) -> Any:
+        config = BackendConfig.parse(backend)
+        ops = load_backend(config.name, config.mode, "float64", device)
+        return measure_ops(ops, Sizes(M, extent.rows, P))._asdict()
+
+    def steps(problem: str) -> Any:
+        report = run_speed(
+            [problem], [backend], extent.steps, repeats=extent.repeats, device=device,
+            max_other_cores=float("inf"),  # a lent machine has whom it has beside it
+        )  # fmt: skip
+        path = folder / f"{problem}-{backend.replace(':', '-')}.json"
+        write_report(path, report)
+        return {"record": path.name, "failed": [x.title for x in report.cells if x.error]}
+
+    yield f"{backend}: agreement", agreement
+    stacks = [(M, P) for P in extent.latents for M in extent.counts if P * M * M <= MOST_ENTRIES]
+    for M, P in stacks:
+        if P == 1:
+            yield f"{backend}: arithmetic, M = {M}", partial(arithmetic, M, 1)
+    for problem in extent.problems:
+        yield f"{backend}: steps, {problem}", partial(steps, problem)
+    for M, P in stacks:
+        if P > 1:
+            yield f"{backend}: arithmetic, M = {M}, P = {P}", partial(arithmetic, M, P)
+
+
+def measure(
+    backend: str, device: str, extent: Extent, folder: Path, end: float
+) -> Iterator[dict[str, Any]]:
+    """Make the measurements of a backend that `folder` does not have; yield a line for each.
+
+    None is started after `end`, a time of `time.monotonic`. One that fails is a line with its error, and is
+    tried again by the next run.
+    """
+    file = folder / "device.jsonl"
+    lines = file.read_text("utf-8").splitlines() if file.exists() else []
+    done = {line["part"] for line in map(json.loads, lines) if "result" in line}
+    for part, work in parts_of(backend, device, extent, folder):
+        if part in done:
+            continue
+        if time.monotonic() > end:
+            return
+        start = time.monotonic()
+        line: dict[str, Any] = {"part": part, "device": device}
+        try:
+            line["result"] = json_value(work())
+        except Exception as error:  # of a framework on a machine that nobody has seen
+            line["error"] = f"{type(error).__name__}: {error}"
+        line["seconds"] = round(time.monotonic() - start, 2)
+        with file.open("a", encoding="utf-8") as out:
+            out.write(f"{json.dumps(line)}\n")
+        yield line
+
+
+def main() -> None:
+    """Measure each backend in a process of its own."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="folder of the measurements")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument(
+        "--backend", action="append", help="repeat for several; jax and torch:compile"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=480.0, help="time after which nothing starts"
+    )
+    parser.add_argument("--extent", choices=EXTENTS, default="full")
+    parser.add_argument("--here", action="store_true", help="measure in this process")
+    asked = parser.parse_args()
+    end = time.monotonic() + asked.seconds
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    backends = asked.backend or ["jax", "torch:compile"]
+    if asked.here:
+        (backend,) = backends
+        extent = EXTENTS[asked.extent]
+        for line in measure(backend, asked.device, extent, asked.folder, end):
+            print(f"{line['seconds']:7.1f} s  {line['part']}  {line.get('error', '')}", flush=True)
+        return
+    environment = describe(1, asked.device).model_dump(mode="json")
+    (asked.folder / "environment.json").write_text(json.dumps(environment, indent=1), "utf-8")
+    share = asked.seconds / len(backends)
+    for place, backend in enumerate(backends):
+        left = max(end - share * (len(backends) - 1 - place) - time.monotonic(), 0.0)
+        command = [sys.executable, "-P", "-m", __spec__.name, str(asked.folder), "--here"]
+        command += ["--backend", backend, "--device", asked.device, "--extent", asked.extent]
+        threads = os.cpu_count() or 1
+        # before the interpreter starts: frameworks read it when they are imported
+        variables = os.environ | worker_environment(asked.device, threads)
+        subprocess.run([*command, "--seconds", str(left)], check=False, env=variables)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Measurements of a lent device: agreement first, resumed, in time, and an error is a line."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svgpbench.benchmarks.timing import device
+from svgpbench.benchmarks.timing.device import EXTENTS, MOST_ENTRIES, Extent, measure, parts_of
+from svgpbench.benchmarks.timing.problems import shape_of
+from svgpbench.benchmarks.timing.rates import Rates
+
+ARITHMETIC = Extent((7,), (1, 2), 16, (), (), 1)
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "device.jsonl").read_text().splitlines()]
+
+
+def test_agreement_and_arithmetic_are_measured_and_not_again(tmp_path: Path) -> None:
+    end = time.monotonic() + 300.0
+    made = list(measure("numpy", "cpu", ARITHMETIC, tmp_path, end))
+    agreement, one, two = made
+    assert agreement["part"] == "numpy: agreement" and agreement["result"]["ok"]
+    assert (one["part"], two["part"]) == (
+        "numpy: arithmetic, M = 7",
+        "numpy: arithmetic, M = 7, P = 2",
+    )
+    assert set(one["result"]) == set(Rates._fields) and min(one["result"].values()) > 0
+    assert lines(tmp_path) == made
+    assert not list(measure("numpy", "cpu", ARITHMETIC, tmp_path, end))
+
+
+def test_an_error_is_a_line_that_is_tried_again_and_nothing_starts_too_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works = {"first": lambda: {"x": float("nan")}, "second": lambda: 1 / 0, "third": lambda: 3}
+    monkeypatch.setattr(device, "parts_of", lambda *_: iter(works.items()))
+    far = time.monotonic() + 60.0
+    first, second, third = measure("numpy", "cpu", ARITHMETIC, tmp_path, far)
+    assert (first["result"], third["result"]) == ({"x": None}, 3)  # a number that JSON has not
+    assert second["error"] == "ZeroDivisionError: division by zero"
+    works["second"] = lambda: 2
+    assert not list(measure("numpy", "cpu", ARITHMETIC, tmp_path, time.monotonic() - 1.0))
+    (again,) = measure("numpy", "cpu", ARITHMETIC, tmp_path, far)
+    assert (again["part"], again["result"]) == ("second", 2)
+    assert len(lines(tmp_path)) == 4
+
+
+def names(extent: Extent) -> Iterator[str]:
+    return (part for part, _ in parts_of("jax", "cuda", extent, Path()))
+
+
+def test_the_full_extent_begins_with_agreement_and_ends_with_stacks_that_fit() -> None:
+    full = list(names(EXTENTS["full"]))
+    assert full[0] == "jax: agreement"
+    assert full.index("jax: steps, reg-M50") < full.index("jax: arithmetic, M = 100, P = 16")
+    assert "jax: arithmetic, M = 4096, P = 16" in full
+    assert "jax: arithmetic, M = 4096, P = 64" not in full  # 8 GiB each
+    assert 16 * 4096**2 <= MOST_ENTRIES < 64 * 4096**2
+    assert shape_of("reg-M500-b8192").b == 8192
+    assert all(shape_of(name) for name in EXTENTS["full"].problems)
