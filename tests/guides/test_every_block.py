@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import re
 import shlex
 import tomllib
@@ -67,6 +68,8 @@ def check_command(words: list[str]) -> None:
         understood(words[1:])
     elif words[0] == "make":
         assert words[1].replace(".venv", "$(VENV)") in TARGETS
+    elif words[:2] == ["python", "-m"]:
+        assert importlib.util.find_spec(words[2]), words
     else:
         assert words[0] in {"pip", "pytest", "cd", "dask", "pre-commit"}, words
 
@@ -79,5 +82,6 @@ def test_a_block_that_says_what_there_is_not_is_seen() -> None:
         with pytest.raises(Exception) as refused:
             understood(words)
         assert refused.value.format_message().startswith(why)
-    with pytest.raises(AssertionError):
-        check_command(["make", "nothing"])
+    for words in (["make", "nothing"], ["python", "-m", "svgpbench.nothing"]):
+        with pytest.raises(AssertionError):
+            check_command(words)
