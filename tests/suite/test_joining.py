@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from svgpbench.cli.application import exit_code
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 from svgpbench.suite import joining, step_times
@@ -156,6 +158,17 @@ def test_budgets_that_were_measured_stay_until_the_entrant_changes(
     monkeypatch.setattr(joining, "code_of", lambda group, name: "of-another-version")
     assert own_iterations(SUITE, AIRFOIL_AND_PIMA, entrant, file, never).budgets == longer
     assert len(pd.read_csv(file)) == 6
+
+
+def test_an_entrant_whose_timed_runs_all_fail_has_no_board(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("svgpbench.checks.quick_check", lambda *_, **__: SimpleNamespace(ok=True))
+    monkeypatch.setattr(joining, "own_iterations", lambda *_: joining.Measured({}, {}))
+    assert exit_code(["leaderboard", "--add", "t-svgp", "--preset", "lite"]) == 2
+    message = "error: t-svgp failed on every problem while it was timed; see above\n"
+    assert capsys.readouterr().err.endswith(message)
 
 
 def test_a_digest_and_a_label_that_look_like_numbers_are_found_again(

@@ -14,7 +14,7 @@ from svgpbench.atomic import refuse_unwritable
 from svgpbench.cli.clusters import check_dask, cluster_executor
 from svgpbench.cli.options import RESULTS, AsJson, DaskAddress, Jobs, RecordsFolder
 from svgpbench.cli.printing import FAILED, INTERRUPTED, print_json, say, show, tell
-from svgpbench.cli.progress import reporter
+from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.output.figure import check_figure_path
 
@@ -236,7 +236,7 @@ def _added(
             entrant,
             entrants_file(results, suite.experiment),
             # one worker: a second would take caches and memory bandwidth from the timed one
-            lambda cells, folder: _run_cells(cells, folder, 1, None, lambda event: None),
+            lambda cells, folder: _run_cells(cells, folder, 1, None, _tell_of_failure),
             tell,
         )
     except KeyboardInterrupt:
@@ -244,12 +244,23 @@ def _added(
         raise
     # without a budget are those whose timed runs failed
     problems = [x for x in problems if (x.title, entrant.label) in budgets]
+    if not problems:
+        raise UserError(f"{entrant.label} failed on every problem while it was timed; see above")
     if not _run(suite, budgets, problems, [entrant], results, jobs, dask):
         _stop()
     together = with_entrant(suite, shipped, problems, entrant, budgets, ms, results)
     candidates = [x.label for x in suite.entrants if not x.reference]
     board = Board(together, [*candidates, entrant.label], [x.title for x in problems])
     return AddedEntrant(entrant.label, budgets, board)
+
+
+def _tell_of_failure(event: Event) -> None:
+    """Print a line for a timed run that failed; the scores of the others mean nothing."""
+    from svgpbench.runs.events import Finished
+
+    if isinstance(event, Finished) and event.record.status != "ok":
+        record = event.record
+        tell(f"{cell_title(record.config)}: {record.status} {record.message}".rstrip())
 
 
 def _stop() -> NoReturn:

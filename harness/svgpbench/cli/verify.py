@@ -45,9 +45,9 @@ def verify_command(
     from svgpbench.runs.verification import verify
 
     results = records_folder(results)
-    name, there = experiment, experiments(results) if results.is_dir() else []
+    name, recorded = experiment, experiments(results) if results.is_dir() else []
     # records of the suite, or of a file that is not here, belong to no experiment that can be loaded
-    if experiment is not None and experiment not in there:
+    if experiment is not None and experiment not in recorded:
         name = load_experiment(experiment).name
     if not results.is_dir():
         raise UserError(

@@ -38,7 +38,7 @@ class Recommendation(NamedTuple):
     rates: RatePair  # the pair with the largest mean share in the group's trials
     iterations: int  # median of whole runs
     seconds: (
-        float  # to 90 % of the possible gain, at the table's size; infinite if most runs miss it
+        float  # to 90 % of the possible gain at the table's size; infinite if most runs miss it
     )
     whole_run: float  # seconds of so many iterations, at the table's size
 

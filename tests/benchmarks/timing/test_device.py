@@ -50,6 +50,11 @@ def test_an_error_is_a_line_that_is_tried_again_and_nothing_starts_too_late(
     (again,) = measure("numpy", "cpu", ARITHMETIC, tmp_path, far)
     assert (again["part"], again["result"]) == ("second", 2)
     assert len(lines(tmp_path)) == 4
+    # killed in the middle of its last line
+    file = tmp_path / "device.jsonl"
+    file.write_text(file.read_text()[:-9])
+    (again,) = measure("numpy", "cpu", ARITHMETIC, tmp_path, far)
+    assert (again["part"], len(lines(tmp_path))) == ("second", 4)
 
 
 def names(extent: Extent) -> Iterator[str]:

@@ -76,7 +76,7 @@ def parts_of(backend: str, device: str, extent: Extent, folder: Path) -> Iterato
     def steps(problem: str) -> Any:
         report = run_speed(
             [problem], [backend], extent.steps, repeats=extent.repeats, device=device,
-            max_other_cores=float("inf"),  # a lent machine has whom it has beside it
+            max_other_cores=float("inf"),  # a discarded round would cost time that is lent
         )  # fmt: skip
         path = folder / f"{problem}-{backend.replace(':', '-')}.json"
         write_report(path, report)
@@ -103,7 +103,10 @@ def measure(
     tried again by the next run.
     """
     file = folder / "device.jsonl"
-    lines = file.read_text("utf-8").splitlines() if file.exists() else []
+    lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
+    if lines and not lines[-1].endswith("\n"):  # a run that was killed while it wrote
+        lines.pop()
+        file.write_text("".join(lines), "utf-8")
     done = {line["part"] for line in map(json.loads, lines) if "result" in line}
     for part, work in parts_of(backend, device, extent, folder):
         if part in done:
