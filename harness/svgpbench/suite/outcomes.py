@@ -29,6 +29,8 @@ LEVELS: Final = {"seconds_90": 0.9, "seconds_99": 0.99}
 """Columns of times, and the shares of the possible gain that are reached at them."""
 TENTH: Final = 0.1
 """Share of the budget at which an early score is read off."""
+DIGITS: Final = 6
+"""Significant digits of every number in the tables: what differs by less, as two machines do, decides no rank."""
 SCORES: Final = ("crps", "coverage", "ece", "error_rate", "rmse")
 """Metrics of the last evaluation that `runs` keeps, where the task has them."""
 TRIALS: Final = ("problem", "entrant", "stage", "e_rate", "m_rate", "status", "nlpd")
@@ -56,9 +58,9 @@ class Outcomes(NamedTuple):
     trials: pd.DataFrame
 
     def write(self, folder: Path) -> None:
-        """Write both tables as compressed CSV with eight significant digits."""
+        """Write both tables as compressed CSV."""
         for name, table in self._asdict().items():
-            text = table.to_csv(index=False, float_format="%.8g")
+            text = table.to_csv(index=False, float_format=f"%.{DIGITS}g")
             # xz, unlike gzip, stores no time: equal tables are equal files
             write_whole(folder / f"{name}.csv.xz", lzma.compress(text.encode()))
 
@@ -172,7 +174,11 @@ def _table(rows: list[dict[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
     """Return a table with all columns, also without rows; a missing number is NaN."""
     texts = {"problem", "entrant", "status"}
     types = {x: np.int64 if x in ("fold", "stage") else np.float64 for x in {*columns} - texts}
-    return pd.DataFrame(rows, columns=list(columns)).astype(types)
+    rounded = [
+        {k: float(f"{v:.{DIGITS}g}") if isinstance(v, float) else v for k, v in row.items()}
+        for row in rows
+    ]
+    return pd.DataFrame(rounded, columns=list(columns)).astype(types)
 
 
 def finite_score(record: Record) -> float:
