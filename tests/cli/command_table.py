@@ -442,7 +442,7 @@ def write_place(folder: Path) -> None:
             assert exit_code(["run", "mine.toml", *shard]) == 0
         assert exit_code(["collect", "shards", "--into", "merged"]) == 0
     shutil.copytree(folder / "merged", folder / "cut")
-    (folder / "cut" / ".claims").touch()  # locks of commands that write there
+    (folder / "cut" / ".locks").touch()  # locks of commands that write there
     path = folder / "cut" / "mine.parquet"
     path.write_bytes(path.read_bytes()[:-9])
     shutil.copytree(folder / "whole", folder / "torn")

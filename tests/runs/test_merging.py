@@ -24,7 +24,7 @@ TEN = list(committed("adam2021-fig3")[::120])
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    files = [f for f in folder.rglob("*") if f.is_file() and f.name != ".claims"]
+    files = [f for f in folder.rglob("*") if f.is_file() and f.name != ".locks"]
     return {str(f.relative_to(folder)): f.read_bytes() for f in files}
 
 

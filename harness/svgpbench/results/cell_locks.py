@@ -11,7 +11,7 @@ from pathlib import Path
 
 from svgpbench.errors import UserError
 
-NAME = ".claims"
+NAME = ".locks"
 """The lock file of a folder of records."""
 
 # POSIX leaves open which of the two a lock that is held gives
