@@ -17,7 +17,6 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from svgpbench.cli.application import app, exit_code
-from svgpbench.experiments.cell import load_data
 
 NO_NUMBERS = "error: backend 'counting' has shapes and no numbers; it serves `svgpbench cost`\n"
 
@@ -435,7 +434,6 @@ def write_place(folder: Path) -> None:
     write_own(folder, TWO)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        load_data.cache_clear()
         assert exit_code(["run", "mine.toml", "--results", "whole"]) == 0
         for place in "12":
             shard = ("--shard", f"{place}/2", "--results", f"shards/{place}")

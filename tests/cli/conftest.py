@@ -11,14 +11,12 @@ from command_table import write_place
 from synthetic_records import one_adam_fold_fails, quick_cells, write_all
 
 from svgpbench.cli.application import exit_code
-from svgpbench.experiments.cell import load_data
 
 
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Run a command in an empty folder, as a user does."""
     monkeypatch.chdir(tmp_path)
-    load_data.cache_clear()  # every test has its own rows.csv
     monkeypatch.setenv("COLUMNS", "120")
 
     def run(*arguments: str | Path) -> Outcome:

@@ -12,7 +12,6 @@ from command_line import Cli
 from command_table import TWO
 from own_experiment import write_own
 
-from svgpbench.experiments.cell import load_data
 from svgpbench.results.records import record_files
 from svgpbench.results.store import records_in
 
@@ -60,7 +59,6 @@ def test_what_a_reader_must_know_is_a_line_on_stderr(
     first, second, *_ = record_files(here / "whole")
     first.write_bytes(first.read_bytes()[:50])
     (here / "rows.csv").unlink()
-    load_data.cache_clear()
     done = cli("collect", "whole", "--out", "cells.csv")
     damaged, unknown = done.err.splitlines()
     assert damaged.startswith(f"warning: left out: {first.relative_to(here)} is not a record")

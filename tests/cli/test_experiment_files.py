@@ -194,7 +194,6 @@ def test_a_users_file_runs_as_declared_with_its_data_beside_it(tmp_path: Path) -
 def test_a_users_table_may_name_its_features(tmp_path: Path) -> None:
     asked = ('task = "regression" }', 'task = "regression", features = ["z"] }')
     cell = resolve(load_experiment(str(write_own(tmp_path, asked))))[0]
-    load_data.cache_clear()
     assert load_data(cell.data).feature_names == ("z",)
     asked = ('task = "regression" }', 'task = "regression", features = [1] }')
     with pytest.raises(UserError, match=r"features no\. 1 must be a string, got 1"):

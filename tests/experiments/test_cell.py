@@ -62,6 +62,19 @@ def test_identity_follows_the_content_of_a_file_and_not_its_folder(tmp_path: Pat
     assert ids[0] == ids[1] != ids[2]
 
 
+def test_a_file_that_was_edited_is_read_again(tmp_path: Path) -> None:
+    """A notebook lives on while its table is corrected: the old records are not those of the new one."""
+    path = tmp_path / "mine.csv"
+    data = DataConfig(name="mine", path=str(path), target="y", task="regression")
+    ids = []
+    for last in ("9.0", "8.25"):
+        path.write_text(f"x,y\n1.0,2.0\n3.0,4.0\n5.0,6.5\n7.0,{last}\n")
+        assert load_data(data).y[-1] == float(last)
+        ids.append(identify(config(data=data)).cell_id)
+    assert ids[0] != ids[1]
+    assert load_data(data) is load_data(data)
+
+
 def test_an_outcome_has_a_trace_metrics_and_the_facts_of_its_data() -> None:
     outcome = run_cell(config())
     assert outcome.status == "ok"

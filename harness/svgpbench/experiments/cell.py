@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +56,23 @@ TRACED = ("iteration", "elbo", "nlpd", "seconds")
 """Columns of the trace of a run with an `EvaluationPlan`."""
 
 
-@functools.lru_cache
 def load_data(config: DataConfig) -> Dataset:
-    """Load the data set of a configuration.
+    """Load the data set of a configuration. A user's own file is read again after it has changed.
 
     Raises `UserError` for a mistake in the file or the name.
     """
+    state: tuple[int, ...] = ()
+    if config.path is not None:
+        # a missing file, or a name that no file can have, is reported by the reader
+        with suppress(OSError, ValueError):
+            file = os.stat(config.path)
+            state = (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns)
+    return _loaded_data(config, state)
+
+
+@functools.lru_cache
+def _loaded_data(config: DataConfig, state_of_file: tuple[int, ...]) -> Dataset:
+    # cached per state: a notebook and a Dask worker go on while their user edits a table
     with data_errors_are_the_users():
         if config.path is not None:
             return load_user_table(
