@@ -20,6 +20,7 @@ from svgpbench.checks.cases import (
     VARIANTS,
     build_model,
     cases,
+    chosen_cases,
     likelihoods_of,
     small_problem,
 )
@@ -56,6 +57,27 @@ def test_full_matrix_has_every_pair_and_the_subset_visits_everything() -> None:
         assert compiled == {name for name, _ in VARIANTS.values()}
     assert {c.name for c in subset} <= {c.name for c in full}
     assert "none" not in {c.trajectories for c in full}
+
+
+def test_every_named_pair_of_a_method_and_a_likelihood_is_checked() -> None:
+    """The subset has each variant with one likelihood; what it lacks of the named comes from the whole."""
+    methods, names = ("t-svgp", "q-svgp", "orth", "gpr"), ("gaussian", "poisson", "student-t")
+    chosen = chosen_cases(full=False, methods=methods, likelihoods=names)
+    assert {(VARIANTS[c.method][0], c.likelihood) for c in chosen} == {
+        *((method, name) for method in methods[:3] for name in names),
+        ("gpr", "gaussian"),
+    }
+    assert len(chosen) == len(set(chosen))
+    assert {c.likelihood for c in chosen_cases(full=False, likelihoods=names)} == set(names)
+    assert chosen_cases(full=False) == list(cases(full=False))
+    with pytest.raises(UserError, match="nothing to check: gpr cannot take poisson"):
+        chosen_cases(full=False, methods=["gpr"], likelihoods=["poisson"])
+
+
+def test_a_likelihood_that_no_method_takes_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("svgpbench.checks.cases.cases", lambda full: iter(()))
+    with pytest.raises(UserError, match="nothing to check: no method takes poisson"):
+        chosen_cases(full=False, likelihoods=["poisson"])
 
 
 def test_float32_bounds_rest_on_the_problem_s_condition() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -245,23 +246,29 @@ def chosen_cases(
     """Return the cases of these methods and likelihoods; all of the matrix without a name.
 
     A pair that the subset leaves out comes from the full matrix, in float64. Raises `UserError` for an
-    unknown name, and if no method takes a likelihood.
+    unknown name, and if no named method takes a named likelihood.
     """
     refuse_unknown("method", methods, plugins(METHODS))
     refuse_unknown("likelihood", likelihoods, plugins(LIKELIHOODS))
 
-    def wanted(case: MatrixCase) -> bool:
-        named = not methods or VARIANTS[case.method][0] in methods
-        return named and (not likelihoods or case.likelihood in likelihoods)
+    def is_of(case: MatrixCase, method: str, likelihood: str) -> bool:
+        named = method in ("", VARIANTS[case.method][0])
+        return named and likelihood in ("", case.likelihood)
 
-    chosen = [case for case in cases(full=full) if wanted(case)]
+    # "" stands for every method, or for every likelihood
+    pairs = list(itertools.product(methods or ("",), likelihoods or ("",)))
+    matrix = list(cases(full=full))
+    left_out = [pair for pair in pairs if not any(is_of(case, *pair) for case in matrix)]
+    chosen = [case for case in matrix if any(is_of(case, *pair) for pair in pairs)]
+    if left_out:
+        chosen += [
+            replace(case, trajectories="none")
+            for case in cases(full=True)
+            if case.dtype == "float64" and any(is_of(case, *pair) for pair in left_out)
+        ]
     if not chosen:
-        every = [case for case in cases(full=True) if wanted(case) and case.dtype == "float64"]
-        chosen = [replace(case, trajectories="none") for case in every]
-    if not chosen:
-        raise UserError(
-            f"nothing to check: {' and '.join(methods)} cannot take {' or '.join(likelihoods)}"
-        )
+        takes = f"{' and '.join(methods)} cannot take" if methods else "no method takes"
+        raise UserError(f"nothing to check: {takes} {' or '.join(likelihoods) or 'any likelihood'}")
     return chosen
 
 
