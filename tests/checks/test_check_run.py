@@ -8,12 +8,14 @@ import sys
 from dataclasses import asdict, replace
 from glob import glob
 from io import StringIO
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from svgpbench.checks import run_checks, worker
+from svgpbench.backends import load_backend
+from svgpbench.checks import rounding, run_checks, worker
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import (
     COMPOUND_KERNELS,
@@ -108,8 +110,6 @@ def test_identities_hold(ops: Ops) -> None:
 
 
 def test_a_step_of_another_size_breaks_identity_2() -> None:
-    from svgpbench.backends import load_backend
-
     ops = load_backend("numpy")
     b = Bench(ops, build_model("gaussian", "se"), build_method("t-svgp", {}), small_problem())
     best = float(b.bound(b.e_step(b.start, b.full, 1.0), b.full))
@@ -119,8 +119,6 @@ def test_a_step_of_another_size_breaks_identity_2() -> None:
 def test_identity_8_needs_projected_steps_that_stop_elsewhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from svgpbench.backends import load_backend
-
     check, tolerance = IDENTITIES[8]
     exact, projected = (VARIANTS[f"diagonal-precision {v}"] for v in ("exact", "projected-b"))
     monkeypatch.setitem(VARIANTS, "diagonal-precision projected-b", exact)
@@ -149,6 +147,16 @@ def test_rounding_goes_red_where_backends_part_sooner_than_one_from_itself() -> 
     own = [[1.0 + 1e-15] * 20]
     assert all(r.ok for r in growth({"a": [1.0] * 20, "b": [1.0 + 2e-15] * 20}, own, "a"))
     assert not any(r.ok for r in growth({"a": [1.0] * 20, "b": [1.0 + 1e-9] * 20}, own, "a"))
+
+
+def test_a_trajectory_that_ends_early_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    ops = load_backend("numpy")
+    failed = SimpleNamespace(run=lambda: SimpleNamespace(trace=[{"elbo": -3.0}, {"elbo": None}]))
+    monkeypatch.setattr(rounding, "Trainer", lambda *_: failed)
+    short = rounding.trajectory(ops)
+    assert short[0] == -3.0 and np.all(np.isnan(short[1:]))
+    whole = [-3.0] * rounding.ITERATIONS
+    assert not any(r.ok for r in growth({"a": whole, "b": short}, [whole], "a"))
 
 
 @pytest.mark.long  # `make check` runs the command on every backend

@@ -46,7 +46,10 @@ class Rounding:
 
 
 def trajectory(ops: Ops, replica: int = 0) -> list[float]:
-    """Return the bound at every EM iteration on random rows of airfoil; replica 0 is unperturbed."""
+    """Return the bound at every EM iteration on random rows of airfoil; replica 0 is unperturbed.
+
+    It is NaN from the iteration on at which a run failed.
+    """
     dataset = REGISTRY.load("airfoil")
     ready = prepare(dataset, k_fold(len(dataset.y), 5, 0, 0))
     rows = np.random.default_rng(0).choice(len(ready.y_train), ROWS, replace=False)
@@ -61,7 +64,8 @@ def trajectory(ops: Ops, replica: int = 0) -> list[float]:
     data = TrainingData(inputs, y, ready.X_test, ready.y_test)
     model = build_model("gaussian", "matern52")
     trained = Trainer(ops, model, build_method("t-svgp", {}), data, theta, settings).run()
-    return [float(point["elbo"] or np.nan) for point in trained.trace]
+    bounds = [float(point["elbo"] or np.nan) for point in trained.trace]
+    return bounds + [np.nan] * (ITERATIONS - len(bounds))
 
 
 def growth(
