@@ -261,3 +261,18 @@ def test_a_case_that_raises_is_named_and_the_others_go_on(monkeypatch: pytest.Mo
     said = list(omissions(BackendConfig(name="numpy"), both, out))
     assert said[0] == f"numpy: {both[0].name}: ValueError: out of"
     assert [line for line in said if "sgpr" in line] == []
+
+
+def test_a_trajectory_that_raises_is_named_and_what_was_computed_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(ops: Ops, replica: int) -> list[float]:
+        if replica:
+            raise ValueError("out of paper")
+        return [1.0]
+
+    monkeypatch.setattr(worker, "trajectory", failing)
+    out = worker.run_task(asdict(Share("numpy", "", "cpu", replicas=[0, 1])))
+    assert out["trajectory|0"] == [1.0]
+    said = list(omissions(BackendConfig(name="numpy"), [], out))
+    assert said[0] == "numpy: trajectory 0: ValueError: out of paper"

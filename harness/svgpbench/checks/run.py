@@ -231,11 +231,8 @@ def _report(
     runs: dict[str, list[float]] = {
         b: list(map(float, a["trajectory|0"])) for b, a in arrays.items() if "trajectory|0" in a
     }
-    replicas: list[Any] = [
-        x
-        for k, x in arrays[replicated].items()
-        if k.startswith("trajectory|") and not k.endswith(("|0", "|skipped"))
-    ]
+    names = (f"trajectory|{replica}" for replica in range(1, REPLICAS + 1))
+    replicas: list[Any] = [arrays[replicated][name] for name in names if name in arrays[replicated]]
     rounding = growth(runs, replicas, replicated) if replicated in runs and len(runs) > 1 else []
     notes = [
         f"{what} has no dense column: its backends are compared with one another alone"

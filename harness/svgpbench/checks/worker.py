@@ -46,8 +46,8 @@ def run_task(task: dict[str, Any]) -> Arrays:
     """Return the arrays of a task.
 
     Arrays of cases are named `index|name`; identities and trajectories are named by number. Parts that
-    the backend does not offer are named `skipped` and hold the reason. A case or identity that raises
-    is named `failed` and holds the message; the others continue.
+    the backend does not offer are named `skipped` and hold the reason. A case, identity or trajectory that
+    raises is named `failed` and holds the message; the others continue.
     """
     target = (str(task["backend"]), str(task["mode"]), str(task["device"]))
     out: Arrays = {}
@@ -74,10 +74,11 @@ def run_task(task: dict[str, Any]) -> Arrays:
     try:
         for replica in task["replicas"]:
             out[f"trajectory|{replica}"] = np.array(trajectory(ops, replica))
-    except NoAutodiffError:
-        if type(ops).capabilities.autodiff:
-            raise
-        out["trajectory|0|skipped"] = np.array(WITHOUT_AUTODIFF)
+    except Exception as error:  # of a backend: what was computed before stays
+        if isinstance(error, NoAutodiffError) and not type(ops).capabilities.autodiff:
+            out["trajectory|0|skipped"] = np.array(WITHOUT_AUTODIFF)
+        else:
+            out[f"trajectory|0|{FAILED}"] = np.array(one_line(error))
     return out
 
 
