@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from svgpbench.checks import quick, quick_check, worker
@@ -74,6 +75,27 @@ def test_a_process_that_fails_is_a_failure_of_its_backend(
     assert not report["ok"]
     assert report["agreement"][1]["out_of_tolerance"] == ["exit -9: no output"]
     assert json.dumps(report, allow_nan=False)
+
+
+@pytest.mark.parametrize("dies", [True, False])
+def test_what_the_reference_cannot_compute_is_its_own_failure(
+    dies: bool, two_methods: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole process of NumPy died, or one of its two cases raised."""
+
+    def failing(share: Share, _: Path) -> Arrays:
+        arrays = computed(share)
+        if share.backend == "torch":
+            return arrays
+        if dies:
+            raise RuntimeError("exit -9: no output")
+        return {"0|failed": np.array("no VJP")} | {k: x for k, x in arrays.items() if k[0] == "1"}
+
+    monkeypatch.setattr(quick, "run_share", failing)
+    report = quick_check(["torch"])
+    assert not report.ok
+    assert [x.name for x in report.backends if x.out_of_tolerance] == ["numpy"]
+    assert bool(report.backends[1].worst) is not dies
 
 
 def test_quick_and_full_exclude_each_other_and_an_unknown_backend_is_one_line(
