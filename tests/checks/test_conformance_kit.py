@@ -119,6 +119,20 @@ def test_a_device_that_is_missing_is_refused_before_any_test(tmp_path: Path) -> 
     assert "backend 'numpy' offers no device 'cuda' (it has: cpu)" in done.stderr
 
 
+def test_two_modes_of_a_backend_are_two_backends(tmp_path: Path) -> None:
+    if missing := framework_missing("torch"):
+        pytest.skip(missing)
+    both = ("--backend", "torch", "--backend", "torch:compile")
+    done = kit(
+        Place(tmp_path), *both, "--collect-only", "-k", "keeps_to_its_threads or inside_scan"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (
+        len(re.findall(r"keeps_to_its_threads.*\[torch(?: compile)? float64\]", done.stdout)) == 2
+    )
+    assert len(re.findall(r"inside_scan.*\[torch-(?:compile)?-float64\]", done.stdout)) == 2
+
+
 @pytest.mark.parametrize("says", FAULTS)
 def test_it_finds(stranger: Place, says: str) -> None:
     plugin, old, new, test = FAULTS[says]

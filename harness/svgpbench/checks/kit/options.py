@@ -86,8 +86,9 @@ def _read_options(config: pytest.Config) -> Kit:
     device: str = config.getoption("device")
     # frameworks read these once, when `pin` or `load_backend` imports them
     os.environ.update(worker_environment(device, 1))
+    for name in dict.fromkeys(backend.name for backend in backends):
+        pin(name, 1, [])  # once: PyTorch refuses a second number of threads
     for backend in backends:
-        pin(backend.name, 1, [])
         first_dtype = load(BACKENDS, backend.name).capabilities.dtypes[0]
         load_backend(backend.name, backend.mode, first_dtype, device)  # refuses a missing device
     text = ""
@@ -106,15 +107,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrise tests by backend and dtype, and tests of methods by variant too."""
     kit = metafunc.config.stash[KIT]
     targets = kit.targets()
-    # reversed: the first dtype of a backend is entered last, and stays
-    first_targets = {target[0]: target for target in reversed(targets)}
-    for name, values in (("typed", targets), ("ops", list(first_targets.values()))):
+    # reversed: the first dtype of a backend and a mode is entered last, and stays
+    firsts = list({target[:2]: target for target in reversed(targets)}.values())[::-1]
+    for name, values in (("typed", targets), ("ops", firsts)):
         if name in metafunc.fixturenames:
             ids = [" ".join(filter(None, target)) for target in values]
             metafunc.parametrize(name, values, indirect=True, ids=ids)
     if "moded" in metafunc.fixturenames:
-        values = list(first_targets.values())
-        metafunc.parametrize("moded", values, indirect=True, ids=["-".join(x) for x in values])
+        metafunc.parametrize("moded", firsts, indirect=True, ids=["-".join(x) for x in firsts])
     if "likelihood_name" in metafunc.fixturenames:
         metafunc.parametrize("likelihood_name", kit.likelihoods)
     if "variant" in metafunc.fixturenames:
