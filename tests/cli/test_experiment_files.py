@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from another_paper import fifth_paper
 from own_experiment import write_own
 
 from svgpbench.config import CellConfig, Decay, LogLinear, OnlineConfig, TrainingConfig
@@ -95,6 +96,18 @@ def test_a_name_selects_each_output_of_a_table_unless_it_is_a_data_sets_own(tmp_
         assert [cell.data.name for cell in cells] == expected
     with pytest.raises(UserError, match="data set of mine 'arn'; did you mean 'arm'"):
         resolve(experiment, None, Selection(data=("arn",)))
+
+
+def test_another_package_s_copy_of_a_paper_does_not_replace_our_experiments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = shipped_experiments()
+    copy = fifth_paper("adam2021", tmp_path, monkeypatch)
+    (copy / "experiments" / "adam2021-fig3.toml").rename(copy / "experiments" / "fig3.toml")
+    beside = shipped_experiments()
+    assert {name: beside[name] for name in ours} == ours
+    assert list(beside) == sorted(beside, key=lambda name: f"{name}.toml")
+    assert set(beside) - set(ours) == {"fig3"}
 
 
 TWO_FOR_A_ROW = """

@@ -21,17 +21,14 @@ from svgpbench_datasets.user_table import is_table_file
 
 def shipped_experiments() -> dict[str, Traversable]:
     """Return the experiments in the folder `experiments` of the package and of each paper, by name."""
-    folders = [files("svgpbench"), *paper_folders().values()]
-    toml_files = [
-        item
-        for folder in folders
-        if (folder / "experiments").is_dir()
-        for item in (folder / "experiments").iterdir()
-        if item.name.endswith(".toml")
-    ]
-    return {
-        item.name.removesuffix(".toml"): item for item in sorted(toml_files, key=lambda i: i.name)
-    }
+    found: dict[str, Traversable] = {}
+    for folder in (files("svgpbench"), *paper_folders().values()):
+        experiments = folder / "experiments"
+        for item in experiments.iterdir() if experiments.is_dir() else ():
+            if item.name.endswith(".toml"):
+                # another package's paper, which may be a copy of one of ours, cannot replace ours
+                found.setdefault(item.name.removesuffix(".toml"), item)
+    return dict(sorted(found.items(), key=lambda pair: pair[1].name))
 
 
 def plugin_experiments() -> dict[str, Traversable]:
