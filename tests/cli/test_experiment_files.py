@@ -98,6 +98,27 @@ def test_a_name_selects_each_output_of_a_table_unless_it_is_a_data_sets_own(tmp_
         resolve(experiment, None, Selection(data=("arn",)))
 
 
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ('task = "regression", typo = 1', "unknown key 'typo' in [[problems]] no. 1: data no. 2;"),
+        ('task = "regresion"', "data no. 2.task must be 'regression', 'classification' or"),
+        ('header = true', "data no. 2: data 'b' has a path, so it needs `target` and `task` too"),
+    ],
+)  # fmt: skip
+def test_a_mistake_after_a_table_of_several_targets_is_found_in_its_place(
+    tmp_path: Path, wrong: str, says: str
+) -> None:
+    """The table is one in the file, and a data set for each target where it is checked."""
+    good = 'name = "arm", path = "rows.csv", target = ["y", "z"], task = "regression"'
+    last = 'name = "rows", path = "rows.csv", target = "y", task = "regression"'
+    for entries in (last, f"{last} }}, {{ {last.replace('rows', 'c', 1)}"):
+        two = f'{good} }}, {{ name = "b", path = "rows.csv", target = "y", {wrong}'
+        file = write_own(tmp_path, (last, entries.replace(last, two, 1)))
+        with pytest.raises(UserError, match=re.escape(says)):
+            load_experiment(str(file))
+
+
 def test_another_package_s_copy_of_a_paper_does_not_replace_our_experiments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

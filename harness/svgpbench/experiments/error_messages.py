@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from svgpbench.errors import UserError, must_be, nearest, unknown
+from svgpbench.experiments.schema import data_sets_of
 from svgpbench_datasets import DataError
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -66,8 +67,13 @@ def _in_file(loc: Path, declared: Any) -> Path:
     Pydantic adds union members and missing keys to locations.
     """
     path: list[str | int] = []
-    for number, part in enumerate(loc, start=1):
+    for number, checked_part in enumerate(loc, start=1):
+        part = checked_part
         try:
+            if isinstance(declared, list):
+                # a table with several targets is one in the file and several where it was checked
+                numbers = [i for i, entry in enumerate(declared) for _ in data_sets_of(entry)]
+                part = numbers[part]  # type: ignore[index]  # else TypeError, as below
             inner = declared[part]
         except (KeyError, IndexError, TypeError):
             continue

@@ -29,22 +29,26 @@ from svgpbench.config import (
 from svgpbench.errors import unknown
 
 
+def data_sets_of(entry: Any) -> list[Any]:
+    """Return the data sets of one entry of `data`.
+
+    A table with `target = ["y1", "y2"]` has NAME@y1 and NAME@y2; neither column is an input.
+    """
+    if not (isinstance(entry, dict) and "name" in entry and isinstance(entry.get("target"), list)):
+        return [entry]
+    name, targets = entry["name"], entry["target"]
+    return [
+        {**entry, "name": f"{name}@{target}", "target": target, "outputs": targets}
+        for target in targets
+    ]
+
+
 def _one_data_set_per_output(values: Any) -> Any:
-    """Expand a table with `target = ["y1", "y2"]` to NAME@y1 and NAME@y2; neither column is an input."""
+    """Expand the tables with several targets."""
     if not isinstance(values, list):
         return values
-    entries = []
-    for value in values:
-        if isinstance(value, dict) and "name" in value and isinstance(value.get("target"), list):
-            name, targets = value["name"], value["target"]
-            entries += [
-                {**value, "name": f"{name}@{target}", "target": target, "outputs": targets}
-                for target in targets
-            ]
-        else:
-            entries.append(value)
     # a tuple: strict validation refuses a list that did not come from JSON itself
-    return tuple(entries)
+    return tuple(data_set for entry in values for data_set in data_sets_of(entry))
 
 
 Some = Field(min_length=1)
