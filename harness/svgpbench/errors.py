@@ -70,7 +70,10 @@ def must_be(message: str) -> str:
     if "match pattern" in message:
         pattern = message.split("'")[1]
         return f"must be of {PATTERNS.get(pattern, pattern)}"
-    message = message.replace("Input should be", "must be")
+    # also "Tuple should have at least 1 item after validation, not 0"
+    message = re.sub(r"^\w+ should (be|have)\b", r"must \1", message)
+    message = re.sub(r" after validation, not \d+$", "", message)
+    message = message.replace("an object", "a table")  # JSON's word, where the user has TOML
     return re.sub(r"\ba valid (?=[aeiou])", "an ", message).replace(" valid ", " ")
 
 

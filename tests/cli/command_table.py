@@ -315,6 +315,8 @@ WRONG_KEYS: tuple[tuple[str, str, str], ...] = (
     ("[kernel]", "[kernel", "is not well-formed TOML"),
     ('name = "mine"', 'title = "mine"', "missing key 'name'"),
     ('name = "mine"', 'name = "../../evil"', "name must be of letters, digits and . _ -, a"),
+    ('backends = ["numpy"]', "backends = []", "backends must have at least 1 item, got []"),
+    ("[kernel]\nlengthscale = 1.0", "kernel = 3", "[kernel] must be a table, got 3"),
     # training
     (ITERATIONS, "e_rates = 0.5", "unknown key 'e_rates' in [training]; did you mean 'e_rate'?"),
     (ITERATIONS, "e_rate = { start = 0.1, decai = 0.1 }",
