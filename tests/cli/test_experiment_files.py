@@ -21,6 +21,7 @@ from svgpbench.experiments import (
 )
 from svgpbench.experiments.cell import identify, load_data
 from svgpbench.experiments.resolve import overlay, shown_names
+from svgpbench.experiments.validation import checked_plan
 
 AUTHORS_RAN = {"airfoil", "boston:no-rad", "concrete:5", "sonar", "ionosphere", "pima"}
 
@@ -117,6 +118,17 @@ def test_a_mistake_after_a_table_of_several_targets_is_found_in_its_place(
         file = write_own(tmp_path, (last, entries.replace(last, two, 1)))
         with pytest.raises(UserError, match=re.escape(says)):
             load_experiment(str(file))
+
+
+def test_each_file_of_a_grid_is_checked_whatever_its_name(tmp_path: Path) -> None:
+    entry = '{ name = "rows", path = "rows.csv", target = "y", task = "regression"'
+    both = [f"{entry}, factors = {{ N = {N} }} }}" for N in (40, 8)]
+    grid = ", ".join(both).replace("rows.csv", "few.csv").replace("few.csv", "rows.csv", 1)
+    file = write_own(tmp_path, (f"{entry} }}", grid), ("count = 5", "count = 7"))
+    lines = (tmp_path / "rows.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "few.csv").write_text("".join(lines[:9]))
+    with pytest.raises(UserError, match=r"inducing\.count = 7 is more than the 6 training rows"):
+        checked_plan(str(file), None)
 
 
 def test_another_package_s_copy_of_a_paper_does_not_replace_our_experiments(

@@ -61,9 +61,8 @@ def _first_of_each_problem(cells: Iterable[CellConfig]) -> list[CellConfig]:
     return list(
         {
             (
-                *(cell.data.name, cell.data.standardise_x, cell.data.standardise_y, cell.split),
-                *(cell.kernel, cell.likelihood, cell.inducing),
-                *(_inducing_inputs(cell), cell.training.batch_size),
+                *(cell.data, cell.split, cell.kernel, cell.likelihood, cell.inducing),
+                *(_inducing_inputs(cell), cell.training.rows, cell.training.batch_size),
             ): cell
             # backwards, because a dictionary keeps the last value of a key: this is the first cell
             for cell in reversed(list(cells))
@@ -82,12 +81,18 @@ def _check_problem(cell: CellConfig) -> None:
     build_model(cell, data)
     initialisation(cell.inducing.init, cell.inducing.options)
     ready = prepare_data(cell, data)
-    rows, dimensions = ready.X_train.shape
-    for what, count in (
-        ("inducing.count", _inducing_inputs(cell)),
+    n, dimensions = ready.X_train.shape
+    drawn = cell.training.rows or n
+    for what, count, rows in (
+        ("training.rows", drawn, n),
+        ("inducing.count", _inducing_inputs(cell), drawn),
         # γ and β are disjoint, so both are chosen from the rows together
-        ("inducing.count + inducing.gamma", _inducing_inputs(cell) + (cell.inducing.gamma or 0)),
-        ("training.batch_size", cell.training.batch_size or 0),
+        (
+            "inducing.count + inducing.gamma",
+            _inducing_inputs(cell) + (cell.inducing.gamma or 0),
+            drawn,
+        ),
+        ("training.batch_size", cell.training.batch_size or 0, drawn),
     ):
         if count > rows:
             raise UserError(
