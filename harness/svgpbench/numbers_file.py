@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -13,6 +15,14 @@ import numpy.typing as npt
 
 from svgpbench.atomic import refuse_absent_folder, write_whole
 from svgpbench.errors import UserError
+
+DAMAGED = (
+    TypeError,  # np.load gave a single array, which no `with` takes
+    *(ValueError, EOFError, zipfile.BadZipFile, zlib.error),
+    tokenize.TokenError,  # of an array's header
+    NotImplementedError,  # of a compression that this Python does not have
+)
+"""Errors of NumPy on a file that is cut off, changed, or no .npz."""
 
 
 def npz_path(path: str | Path) -> Path:
@@ -57,8 +67,7 @@ def read_numbers(file: Path, key: str, what: str) -> tuple[bytes, dict[str, npt.
             found = {name: kept[name] for name in kept.files}
     except OSError as error:
         raise UserError(f"{file}: {error.strerror or f'no file of {what}'}") from None
-    # errors of a single array, of a truncated file and of an archive with an unsupported compression
-    except (ValueError, zipfile.BadZipFile, AttributeError, EOFError, NotImplementedError):
+    except DAMAGED:
         raise UserError(f"{file} holds no {what}; give a file that was saved as one") from None
     if key not in found or found[key].dtype != np.uint8:
         raise UserError(f"{file} holds no {what}: it has no {key!r}")

@@ -116,6 +116,21 @@ def test_another_file_is_one_line(tmp_path, content) -> None:
         load_posterior(path)
 
 
+def test_a_single_array_and_a_changed_byte_are_one_line(tmp_path) -> None:
+    path = tmp_path / "one.npz"
+    with path.open("wb") as file:
+        np.save(file, np.ones(3))
+    with pytest.raises(UserError, match="holds no posterior"):
+        load_posterior(path)
+    np.savez_compressed(path, facts=np.arange(10_000))
+    content = bytearray(path.read_bytes())
+    for place in range(60, 200):  # where the array is
+        content[place] ^= 255
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="holds no posterior"):
+        load_posterior(path)
+
+
 def test_a_posterior_is_kept_under_its_ending_only(regressed, tmp_path) -> None:
     with pytest.raises(UserError, match=r"ends in \.npz"):
         save_posterior(regressed, tmp_path / "one.txt")
