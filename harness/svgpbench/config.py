@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Collection
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self
 
 from pydantic import (
     AfterValidator,
@@ -38,6 +38,13 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+def _without_numpy(table: Any) -> Any:
+    """Replace NumPy scalars and arrays in a table by Python's, because options are stored as JSON."""
+    if isinstance(table, dict):
+        return {key: x.tolist() if hasattr(x, "tolist") else x for key, x in table.items()}
+    return table
+
+
 class WithOptions(Strict):
     """A table that names a plugin and holds the plugin's options beside its own keys.
 
@@ -46,6 +53,12 @@ class WithOptions(Strict):
 
     model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
     names: ClassVar[str] = "name"  # the key that holds the plugin's name
+
+    @model_validator(mode="after")
+    def _options_are_python_s(self) -> Self:
+        # after, not before: a list that has passed through Python is refused by strict validation
+        (self.model_extra or {}).update(_without_numpy(self.options))
+        return self
 
     @property
     def named(self) -> str:
@@ -149,7 +162,9 @@ class MethodConfig(Strict):
 
     name: str
     label: str = ""
-    options: dict[str, str | bool | int | float] = Field(default_factory=dict)
+    options: Annotated[dict[str, str | bool | int | float], BeforeValidator(_without_numpy)] = (
+        Field(default_factory=dict)
+    )
 
     @property
     def title(self) -> str:

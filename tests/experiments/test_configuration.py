@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from svgpbench.config import BackendConfig, LikelihoodConfig, SplitConfig, Strict
+from svgpbench.config import (
+    BackendConfig,
+    InducingConfig,
+    KernelConfig,
+    LikelihoodConfig,
+    MethodConfig,
+    SplitConfig,
+    Strict,
+)
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import build_likelihood
 
@@ -46,6 +55,22 @@ def test_an_option_of_a_likelihood_is_taken_within_its_bounds(
     for value in refused:
         with pytest.raises(UserError, match=option):
             build_likelihood(LikelihoodConfig.model_validate({"name": name, option: value}))
+
+
+def test_options_may_be_numbers_of_numpy() -> None:
+    """As a grid search gives them; a cell is stored and sent as JSON."""
+    tables = (
+        LikelihoodConfig(name="poisson", nodes=np.int64(5)),
+        KernelConfig(name="se", lengthscale=np.array([1.0, 2.0]), period=np.float32(0.5)),
+        InducingConfig(init="some", count=np.int64(5), rows=np.int64(9)),
+        MethodConfig(name="q-svgp", options={"count": np.int64(3), "whiten": np.bool_(True)}),
+    )
+    for table in tables:
+        assert type(table).model_validate_json(table.model_dump_json()) == table
+    assert build_likelihood(tables[0]) == build_likelihood(
+        LikelihoodConfig(name="poisson", nodes=5)
+    )
+    assert [type(x) for x in tables[3].options.values()] == [int, bool]
 
 
 def test_a_backend_s_title_has_what_is_not_the_default() -> None:
