@@ -131,6 +131,25 @@ def test_each_file_of_a_grid_is_checked_whatever_its_name(tmp_path: Path) -> Non
         checked_plan(str(file), None)
 
 
+def test_a_method_is_selected_in_any_case_and_a_preset_has_its_labels_exactly(
+    tmp_path: Path,
+) -> None:
+    two = 'label = "gp"\nname = "MyMethod"\n[[methods]]\nlabel = "GP"\nname = "t-svgp"\n'
+    preset = '[presets.one]\nmethods = ["gp"]\n'
+    file = write_own(tmp_path, ('label = "t-SVGP"\nname = "t-svgp"\n', two + preset))
+    experiment = load_experiment(str(file))
+
+    def selected(preset: str | None, *methods: str) -> set[str]:
+        return {
+            cell.method.name for cell in resolve(experiment, preset, Selection(methods=methods))
+        }
+
+    assert selected("one") == {"MyMethod"}
+    assert selected(None, "gp") == selected(None) == {"MyMethod", "t-svgp"}
+    assert selected(None, "MyMethod") == selected(None, "mymethod") == {"MyMethod"}
+    assert selected(None, "T-SVGP") == {"t-svgp"}
+
+
 def test_another_package_s_copy_of_a_paper_does_not_replace_our_experiments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -239,18 +239,20 @@ def _problems(
 
 
 def _methods(experiment: Experiment, size: Preset, names: Sequence[str]) -> list[MethodEntry]:
-    titles = {entry.title.casefold() for entry in experiment.methods}
-    method_names = {entry.name for entry in experiment.methods}
+    """Return the methods of a preset, or those that `names` name by label or name, whatever the case."""
+    if not names:
+        labels = size.methods or experiment.labels
+        return [entry for entry in experiment.methods if entry.title in labels]
+    known_names = {name for entry in experiment.methods for name in (entry.name, entry.title)}
+    known = {name.casefold() for name in known_names}
     for name in names:
-        if name.casefold() not in titles | method_names:
-            known_names = method_names | {entry.title for entry in experiment.methods}
+        if name.casefold() not in known:
             raise unknown(f"method of {experiment.name}", name, known_names)
-    selected = {name.casefold() for name in names or size.methods or experiment.labels}
+    selected = {name.casefold() for name in names}
     return [
         entry
         for entry in experiment.methods
-        # a preset has labels only: methods of the same name and other options stay out
-        if entry.title.casefold() in selected or (names and entry.name in selected)
+        if selected & {entry.title.casefold(), entry.name.casefold()}
     ]
 
 
