@@ -272,19 +272,20 @@ def exponents(
 ) -> dict[str, float]:
     """Return the slope d log cost / d log x for each x = n, b, M, D, gamma that is set.
 
-    The slope is from `size` to twice this x. `step` is a field of `Cost`, `quantity` a field of `Tally`.
-    If one term of a polynomial cost is much larger than the others, the slopes are its exponents. With
-    the full batch, n is also the batch size.
+    The slope is from `size` to twice this x, or to half of it for a batch of more than half of the rows.
+    `step` is a field of `Cost`, `quantity` a field of `Tally`. If one term of a polynomial cost is much
+    larger than the others, the slopes are its exponents. With the full batch, n is also the batch size.
     """
 
     def value(sizes: Size) -> float:
         return float(getattr(getattr(count(method, model, sizes), step), quantity))
 
-    return {
-        x: math.log2(value(replace(size, **{x: 2 * number})) / value(size))
-        for x, number in asdict(size).items()
-        if number is not None
-    }
+    def slope(x: str, number: int) -> float:
+        other = number // 2 if x == "b" and 2 * number > size.n else 2 * number
+        ratio = value(replace(size, **{x: other})) / value(size)
+        return math.log2(ratio) / math.log2(other / number)
+
+    return {x: slope(x, number) for x, number in asdict(size).items() if number is not None}
 
 
 def _check(method: AnyMethod, model: Model, size: Size) -> None:

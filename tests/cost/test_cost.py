@@ -151,6 +151,13 @@ def test_exponents_of_one_term_are_its_exponents() -> None:
     assert slopes == pytest.approx({"n": 1.0, "M": 2.0, "D": 0.0}, abs=1e-3)
 
 
+def test_a_batch_that_cannot_double_has_an_exponent_too() -> None:
+    sizes = [Size(n=n, M=20, D=2, b=1000) for n in (1000, 1900, 10**6)]
+    method = built("t-svgp tied-projected")
+    slopes = [exponents(method, GAUSSIAN, size, "e_step", "flops")["b"] for size in sizes]
+    assert 0.9 < slopes[0] == slopes[1] == pytest.approx(slopes[2], abs=0.02)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
