@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 from collections.abc import Callable, Sequence
@@ -46,18 +45,6 @@ class JaxOps:
             raise UserError(
                 f"backend 'jax' has no device {device!r} here; see `svgpbench doctor`"
             ) from error
-
-    def on_device(self, index: int) -> JaxOps:
-        """Return this backend on device number `index`; raise `UserError` if there are fewer."""
-        devices = jax.devices(self.device)
-        if index >= len(devices):
-            raise UserError(
-                f"backend 'jax' has {len(devices)} devices {self.device!r} here; one CPU is several "
-                "with XLA_FLAGS=--xla_force_host_platform_device_count=N"
-            )
-        ops = copy.copy(self)
-        ops._device = devices[index]
-        return ops
 
     def asarray(self, x: npt.ArrayLike) -> Array:
         x = np.asarray(x)
