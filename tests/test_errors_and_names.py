@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from svgpbench.backends import framework_missing, load_backend
+from svgpbench.backends import framework_missing, known_backends, load_backend
 from svgpbench.config import LikelihoodConfig
 from svgpbench.errors import UserError
 from svgpbench.kernels import Theta, unconstrain
@@ -52,6 +52,12 @@ def test_unknown_name_is_a_user_error_with_the_nearest_one(what: str) -> None:
     assert repr(given) in message
     assert f"did you mean {nearest!r}?" in message
     assert "\n" not in message
+
+
+def test_a_mode_that_a_backend_lacks_is_refused_before_its_framework_is_imported() -> None:
+    assert known_backends(["numpy", "numpy:eager"]) == ["numpy", "numpy:eager"]
+    with pytest.raises(UserError, match=r"'numpy' offers no mode 'fast' \(it has: eager\)"):
+        known_backends(["numpy:fast"])
 
 
 def test_name_that_nothing_is_near_to_lists_what_there_is() -> None:

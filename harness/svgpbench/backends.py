@@ -43,16 +43,20 @@ def declared_capabilities(backend: str) -> Capabilities | None:
     return capabilities
 
 
-def check_backend(name: str) -> None:
-    """Raise `UserError` if a backend cannot run steps.
+def check_backend(text: str) -> None:
+    """Raise `UserError` if a backend such as `torch` or `torch:compile` cannot run steps.
 
-    It is unknown, its framework is missing, it cannot be loaded, or it computes shapes only.
+    It is unknown, its framework is missing, it cannot be loaded, it computes shapes only, or it offers no
+    such mode as far as that is known without importing its framework.
     """
+    name, _, mode = text.partition(":")
     find(BACKENDS, name)
     if missing := framework_missing(name):
         raise UserError(missing)
     if not computes(name):
         raise UserError(f"backend {name!r} has shapes and no numbers; it serves `svgpbench cost`")
+    if (offers := declared_capabilities(name)) is not None:
+        refuse_not_offered(name, offers, mode, offers.dtypes[0], offers.devices[0])
 
 
 def new_backend(name: str, mode: str = "", dtype: str = "float64", device: str = "cpu") -> Ops:
@@ -102,7 +106,7 @@ def known_backends(names: Sequence[str] | None = None) -> list[str]:
             if name not in unusable and framework_missing(name) is None and computes(name)
         ]
     for name in names:
-        check_backend(name.partition(":")[0])
+        check_backend(name)
     return list(names)
 
 

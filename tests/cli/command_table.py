@@ -90,6 +90,7 @@ COMMANDS: Mapping[int, Mapping[str, str]] = {
         "run adam2021-fig3 --backend jaxx": "unknown backend 'jaxx'; did you mean 'jax'?",
         "run adam2021-fig3 --backend cupy": "unknown backend 'cupy' (known: ",
         "run adam2021-fig3 --backend jax:fast": "'jax' offers no mode 'fast' (it has: jit, eager)",
+        "check --backend jax:fast": "'jax' offers no mode 'fast' (it has: jit, eager)",
         "run adam2021-fig3 --method t-svpg": "'t-svpg'; did you mean 't-svgp'?",
         "run adam2021-fig3 --dataset airfoyl": "'airfoyl'; did you mean 'airfoil'?",
         "run adam2021-fig3 --preset papper": "'papper'; did you mean 'paper'?",

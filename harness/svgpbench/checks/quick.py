@@ -112,7 +112,7 @@ def quick_check(
     """
     configs = [BackendConfig.parse(name) for name in backends if name != REFERENCE]
     for config in configs:
-        check_backend(config.name)
+        check_backend(config.title)
     named = bool(methods or likelihoods)
     chosen = [
         replace(case, trajectories="none")

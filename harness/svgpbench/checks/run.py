@@ -125,11 +125,12 @@ def run_checks(
         on_progress: called with one line when a process ends.
 
     Raises:
-        UserError: if a backend is unknown, lacks its framework or the device, or computes no numbers.
+        UserError: if a backend is unknown, lacks its framework, the mode or the device, or computes no
+            numbers.
     """
     configs = [BackendConfig.parse(name) for name in backends if name != REFERENCE]
     for b in configs:
-        check_backend(b.name)
+        check_backend(b.title)
     configs = [BackendConfig(name=REFERENCE), *configs]
     all_cases = chosen_cases(full=full, methods=methods, likelihoods=only_likelihoods)
     cases_only = bool(methods or only_likelihoods)

@@ -199,7 +199,7 @@ def _run(
             f"give --threads {min(others)}, or another --results"
         )
     for name in plan.backends if OURS in libraries else ():
-        check_backend(name.partition(":")[0])
+        check_backend(name)
     peers = locate_peers([name for name in libraries if name != OURS], tell=tell)
     with (
         timing_cores(limits.threads) as reserved,

@@ -145,7 +145,7 @@ def check_names(
         for method in methods:
             timed_method(method).refuse(method, likelihood)
     for backend in backends:
-        check_backend(backend.partition(":")[0])
+        check_backend(backend)
 
 
 def _cells(
