@@ -207,6 +207,8 @@ def forget_edited() -> bool:
         _loaded_here.pop(key, None)
         for name in [x for x in sys.modules if x.partition(".")[0] in code.tops]:
             del sys.modules[name]
+    if edited:
+        registries.cache_clear()
     return bool(edited)
 
 
@@ -315,6 +317,12 @@ def paper_folders() -> dict[str, Traversable]:
 def registries() -> tuple[Any, ...]:
     """Return every registry of data sets that can be loaded; the result is cached."""
     return tuple(load_all(DATASETS).values())
+
+
+def registry_codes() -> tuple[str, ...]:
+    """Return the digest of the code of each other package's registry of data sets, as it was loaded."""
+    registries()
+    return tuple(code.digest for (group, _), code in _codes.items() if group == DATASETS)
 
 
 def registry_of(name: str) -> Any:

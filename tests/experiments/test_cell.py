@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from small_cell import config, own
 
+from svgpbench.backends import forget_changed
 from svgpbench.config import (
     BackendConfig,
     DataConfig,
@@ -29,6 +31,7 @@ from svgpbench.experiments.cell import (
     prepare_data,
     run_cell,
 )
+from svgpbench.plugins import registries
 from svgpbench_datasets import REGISTRY
 
 
@@ -73,6 +76,51 @@ def test_a_file_that_was_edited_is_read_again(tmp_path: Path) -> None:
         ids.append(identify(config(data=data)).cell_id)
     assert ids[0] != ids[1]
     assert load_data(data) is load_data(data)
+
+
+REGISTRY_OF_ANOTHER = """
+import numpy as np
+from types import SimpleNamespace
+from svgpbench_datasets import Dataset
+
+X, Y = np.arange(4.0)[:, None], np.array([2.0, 4.0, 6.5, 9.0])
+
+class Registry:
+    def names(self):
+        return ["waves"]
+    def describe(self, name):
+        return SimpleNamespace(fingerprint=None, class_labels=None)
+    def load(self, name):
+        return Dataset("waves", "regression", X, Y, ("x",), "y", "here")
+
+REGISTRY = Registry()
+"""
+
+
+def test_a_registry_of_another_package_that_was_edited_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "waves-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: waves\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[svgpbench.datasets]\nwaves = waves:REGISTRY\n")
+    module = tmp_path / "waves.py"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("_loaded_here", "_codes"):
+        monkeypatch.setattr(f"svgpbench.plugins.{name}", {})
+    data = DataConfig(name="waves")
+    ids = []
+    registries.cache_clear()  # it was asked before this package came onto the path
+    try:
+        for last in ("9.0", "8.25"):
+            module.write_text(REGISTRY_OF_ANOTHER.replace("9.0", last))
+            forget_changed()
+            assert load_data(data).y[-1] == float(last)
+            ids.append(identify(config(data=data)).cell_id)
+    finally:
+        registries.cache_clear()
+        sys.modules.pop("waves", None)
+    assert ids[0] != ids[1]
 
 
 def test_an_outcome_has_a_trace_metrics_and_the_facts_of_its_data() -> None:

@@ -29,7 +29,7 @@ from svgpbench.kernels.kernels import KernelParameters, lengthscale_count
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.numerics.streams import Stream
 from svgpbench.ops import Tree
-from svgpbench.plugins import registry_of
+from svgpbench.plugins import registry_codes, registry_of
 from svgpbench.training.batches import TrainingData, chosen_rows
 from svgpbench.training.checkpoints import EVERY_S, Checkpoint
 from svgpbench.training.chunked import trainer_class
@@ -57,22 +57,24 @@ TRACED = ("iteration", "elbo", "nlpd", "seconds")
 
 
 def load_data(config: DataConfig) -> Dataset:
-    """Load the data set of a configuration. A user's own file is read again after it has changed.
+    """Load the data set of a configuration, again if the user's file or a plugin's registry has changed.
 
     Raises `UserError` for a mistake in the file or the name.
     """
+    if config.path is None:
+        return _loaded_data(config, registry_codes())
     state: tuple[int, ...] = ()
-    if config.path is not None:
-        # a missing file, or a name that no file can have, is reported by the reader
-        with suppress(OSError, ValueError):
-            file = os.stat(config.path)
-            state = (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns)
+    # a missing file, or a name that no file can have, is reported by the reader
+    with suppress(OSError, ValueError):
+        file = os.stat(config.path)
+        state = (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns)
     return _loaded_data(config, state)
 
 
 @functools.lru_cache
-def _loaded_data(config: DataConfig, state_of_file: tuple[int, ...]) -> Dataset:
-    # cached per state: a notebook and a Dask worker go on while their user edits a table
+def _loaded_data(config: DataConfig, state: tuple[Any, ...]) -> Dataset:
+    # cached per state of the file or of registries: a notebook and a Dask worker go on while their
+    # user edits a table or a plugin
     with data_errors_are_the_users():
         if config.path is not None:
             return load_user_table(
@@ -92,15 +94,17 @@ def _loaded_data(config: DataConfig, state_of_file: tuple[int, ...]) -> Dataset:
 
 def identify(config: CellConfig) -> CellIdentity:
     """Return the complete configuration of a cell and its id. Imports no framework."""
-    return identity_of(config, _declared_facts(config.data) or load_data(config.data))
+    return identity_of(
+        config, _declared_facts(config.data, registry_codes()) or load_data(config.data)
+    )
 
 
 @functools.lru_cache
-def _declared_facts(config: DataConfig) -> DataFacts | None:
+def _declared_facts(config: DataConfig, codes: tuple[str, ...]) -> DataFacts | None:
     """Return the fingerprint and class labels that a registry declares for a data set.
 
     With these, records can be read without the data files. Return None for a user's own file and for
-    a data set whose registry declares no fingerprint.
+    a data set whose registry declares no fingerprint. Cached for the `codes` of registries.
     """
     if config.path is not None:
         return None
