@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from another_paper import fifth_paper
@@ -148,6 +149,20 @@ def test_a_method_is_selected_in_any_case_and_a_preset_has_its_labels_exactly(
     assert selected(None, "gp") == selected(None) == {"MyMethod", "t-svgp"}
     assert selected(None, "MyMethod") == selected(None, "mymethod") == {"MyMethod"}
     assert selected(None, "T-SVGP") == {"t-svgp"}
+
+
+@pytest.mark.parametrize(
+    ("choices", "says"),
+    [
+        ({"backends": "numpy"}, "backends are one text 'numpy'; give a list of names"),
+        ({"methods": "t-svgp"}, "methods are one text 't-svgp'; give a list of names"),
+        ({"seeds": [0, -1]}, "seed -1: give whole numbers, 0 or more"),
+        ({"seeds": [0.5]}, r"seed 0\.5: give whole numbers, 0 or more"),
+    ],
+)
+def test_a_choice_in_python_that_cannot_be_is_one_line(choices: dict[str, Any], says: str) -> None:
+    with pytest.raises(UserError, match=f"^{says}$"):
+        Selection(**choices)
 
 
 def test_another_package_s_copy_of_a_paper_does_not_replace_our_experiments(

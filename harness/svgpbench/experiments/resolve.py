@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
 from pydantic import ValidationError
 
 from svgpbench.config import (
@@ -47,7 +48,8 @@ class Selection:
 
     `methods` are labels or names of methods; `data` are names of data sets, where NAME selects every
     NAME@OUTPUT. Both override the preset's choice. `backends`, `seeds`, `dtype`, `device` and `threads`
-    replace the values of the experiment.
+    replace the values of the experiment. Raises `UserError` for one text in place of a list, and for a seed
+    that is not a whole number of at least 0.
     """
 
     backends: Sequence[str] = ()
@@ -57,6 +59,14 @@ class Selection:
     dtype: str | None = None
     device: str | None = None
     threads: int | None = None
+
+    def __post_init__(self) -> None:
+        for what in ("backends", "methods", "data"):
+            if isinstance(names := getattr(self, what), str):
+                raise UserError(f"{what} are one text {names!r}; give a list of names")
+        for seed in self.seeds:
+            if not isinstance(seed, int | np.integer) or seed < 0:
+                raise UserError(f"seed {seed!r}: give whole numbers, 0 or more")
 
 
 def resolve(
