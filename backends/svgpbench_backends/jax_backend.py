@@ -78,23 +78,13 @@ class JaxOps:
     digamma = staticmethod(lax.digamma)
     sin = staticmethod(jnp.sin)
     cos = staticmethod(jnp.cos)
-
-    def sum(
-        self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
-    ) -> Array:
-        return jnp.sum(x, axis=axis, keepdims=keepdims)
-
-    def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
-        return jnp.max(x, axis=axis, keepdims=keepdims)
-
-    def sort(self, x: Array, *, axis: int = -1) -> Array:
-        return jnp.sort(x, axis=axis)
+    sum = staticmethod(jnp.sum)
+    max = staticmethod(jnp.max)
+    sort = staticmethod(jnp.sort)
+    take = staticmethod(jnp.take)
 
     def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
         return jnp.concatenate(list(xs), axis=axis)
-
-    def take(self, x: Array, indices: Array, *, axis: int) -> Array:
-        return jnp.take(x, indices, axis=axis)
 
     def diagonal(self, x: Array) -> Array:
         return jnp.diagonal(x, axis1=-2, axis2=-1)

@@ -146,6 +146,12 @@ class NumpyOps:
     tril = staticmethod(anp.tril)
     matrix_transpose = staticmethod(_t)
     cholesky = staticmethod(_cholesky)
+    erfc = staticmethod(_erfc)
+    lgamma = staticmethod(_gammaln)
+    digamma = staticmethod(_digamma)
+    sum = staticmethod(anp.sum)
+    max = staticmethod(anp.max)
+    sort = staticmethod(anp.sort)
 
     def log(self, x: Array) -> Array:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -154,26 +160,6 @@ class NumpyOps:
     def sqrt(self, x: Array) -> Array:
         with np.errstate(invalid="ignore"):
             return anp.sqrt(x)
-
-    def sum(
-        self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
-    ) -> Array:
-        return anp.sum(x, axis=axis, keepdims=keepdims)
-
-    def erfc(self, x: Array) -> Array:
-        return _erfc(x)
-
-    def lgamma(self, x: Array) -> Array:
-        return _gammaln(x)
-
-    def digamma(self, x: Array) -> Array:
-        return _digamma(x)
-
-    def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
-        return anp.max(x, axis=axis, keepdims=keepdims)
-
-    def sort(self, x: Array, *, axis: int = -1) -> Array:
-        return anp.sort(x, axis=axis)
 
     def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
         return anp.concatenate(list(xs), axis=axis)

@@ -65,32 +65,18 @@ class TensorFlowOps:
     digamma = staticmethod(tf.math.digamma)
     sin = staticmethod(tf.sin)
     cos = staticmethod(tf.cos)
-
-    def sum(
-        self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
-    ) -> Array:
-        return tf.reduce_sum(x, axis=axis, keepdims=keepdims)
-
-    def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
-        return tf.reduce_max(x, axis=axis, keepdims=keepdims)
-
-    def sort(self, x: Array, *, axis: int = -1) -> Array:
-        return tf.sort(x, axis=axis)
+    sum = staticmethod(tf.reduce_sum)
+    max = staticmethod(tf.reduce_max)
+    sort = staticmethod(tf.sort)
+    flip = staticmethod(tf.reverse)
+    take = staticmethod(tf.gather)
+    diagonal = staticmethod(tf.linalg.diag_part)
 
     def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
         return tf.concat(list(xs), axis=axis)
 
-    def flip(self, x: Array, *, axis: tuple[int, ...]) -> Array:
-        return tf.reverse(x, axis)
-
     def tril(self, x: Array) -> Array:
         return tf.linalg.band_part(x, -1, 0)
-
-    def take(self, x: Array, indices: Array, *, axis: int) -> Array:
-        return tf.gather(x, indices, axis=axis)
-
-    def diagonal(self, x: Array) -> Array:
-        return tf.linalg.diag_part(x)
 
     def cholesky(self, a: Array) -> Array:
         # the upper triangle is uninitialised memory if a matrix is not positive definite
