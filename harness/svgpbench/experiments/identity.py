@@ -201,8 +201,9 @@ def essential(complete: CellConfig) -> dict[str, Any]:
     """Return the values of a complete configuration that affect results and differ from their defaults."""
     fields = complete.model_dump(mode="json", exclude=SHOWN_ONLY, exclude_defaults=True)
     # options are extra keys, of which Pydantic knows no default: `exclude_defaults` keeps them all
-    _leave_out_of_kernel(fields["kernel"], complete.kernel)
-    _leave_out(fields["inducing"], inducing_options(InducingConfig(init=complete.inducing.init)))
+    fields["kernel"] = _unusual_of_kernel(fields["kernel"], complete.kernel)
+    usual_start = inducing_options(InducingConfig(init=complete.inducing.init))
+    fields["inducing"] = _unusual(fields["inducing"], usual_start)
     bare = likelihood_keys(LikelihoodConfig(name=complete.likelihood.name))
     usual = method_options(complete.method.name)
     fields["method"]["options"] = _unusual(complete.method.options, usual)
@@ -211,18 +212,11 @@ def essential(complete: CellConfig) -> dict[str, Any]:
     return fields
 
 
-def _leave_out_of_kernel(table: dict[str, Any], config: KernelConfig) -> None:
+def _unusual_of_kernel(table: dict[str, Any], config: KernelConfig) -> dict[str, Any]:
     if not config.parts:
-        return _leave_out(table, kernel_options(KernelConfig(name=config.name)))
-    for inner, part in zip(table["parts"], config.parts, strict=True):
-        _leave_out_of_kernel(inner, part)
-
-
-def _leave_out(table: dict[str, Any], usual: dict[str, Any]) -> None:
-    """Remove the options that are at their defaults."""
-    for key, default in usual.items():
-        if key in table and table[key] == default:
-            del table[key]
+        return _unusual(table, kernel_options(KernelConfig(name=config.name)))
+    pairs = zip(table["parts"], config.parts, strict=True)
+    return table | {"parts": [_unusual_of_kernel(inner, part) for inner, part in pairs]}
 
 
 def _unusual(values: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
