@@ -131,3 +131,11 @@ def test_a_target_may_be_named_as_an_input_is(regressed: Posterior) -> None:
     assert found.elbo == pytest.approx(regressed.elbo, rel=1e-12)
     with pytest.raises(UserError, match="no column 'height_'"):
         found.predict(named[["height"]])
+
+
+def test_an_input_may_be_named_as_a_saved_row_index_is(regressed: Posterior) -> None:
+    X, y = regression()
+    named = X.set_axis(["Unnamed: 0", "__index_level_0__"], axis=1)
+    found = fit(named, y, inducing=12, training=QUICK, method="t-svgp")
+    assert found.elbo == pytest.approx(regressed.elbo, rel=1e-12)
+    assert found.predict(named).equals(regressed.predict(X))

@@ -142,6 +142,8 @@ def fit(
             "name": "table",
             "path": str(path),
             "target": target,
+            # named: of all columns, the reader leaves out those that look like a saved row index
+            "features": tuple(column for column in table if column != target),
             "task": TASKS.get(support, "regression"),
             "standardise_y": support == "real",
         }
@@ -168,10 +170,7 @@ def fit(
                 posterior = _trained(config, timeout)
         except UserError as error:  # the caller does not know our temporary file
             raise UserError(str(error).replace(f"{path}: ", "")) from error
-    facts: dict[str, Any] = {
-        "features": tuple(column for column in table if column != target),
-        "method_is_automatic": is_automatic,
-    }
+    facts: dict[str, Any] = {"method_is_automatic": is_automatic}
     if classes is not None:  # the worker had their numbers
         facts |= {"classes": classes, "class_labels": classes.names}
     posterior = replace(posterior, facts=posterior.facts.model_copy(update=facts))
