@@ -28,6 +28,18 @@ def test_every_method_comes_back_bit_for_bit(method, tmp_path) -> None:
     assert load(METHODS, method).name == again.method.name
 
 
+@pytest.mark.parametrize(
+    "method", [{"name": "t-svgp", "options": {"tying": "untied"}}, "t-vgp", "gpr"]
+)
+def test_the_rows_of_a_posterior_are_those_that_were_drawn_to_train(method) -> None:
+    """A method with a number for every row has one for each of these alone."""
+    X, y = regression(30)
+    batch = {} if method == "gpr" else {"batch_size": 20}
+    one = fit(X, y, method=method, inducing=5, training=QUICK | {"rows": 20} | batch)
+    assert one.facts.n == 20
+    assert not one.facts.minibatches  # a batch of them all is none
+
+
 def test_draws_of_a_sampled_likelihood_are_kept(classified, tmp_path) -> None:
     X = np.linspace(-2.0, 2.0, 14).reshape(7, 2)
     again = load_posterior(save_posterior(classified, tmp_path / "one.npz"))

@@ -60,6 +60,7 @@ def _facts(
     config: CellConfig, dataset: Dataset, ready: Prepared, outcome: CellOutcome, ended: Ended
 ) -> TrainingFacts:
     complete = completed(config, dataset)
+    n = complete.training.rows or len(ready.y_train)  # rows that trained
     return TrainingFacts(
         kernel=complete.kernel,
         likelihood=complete.likelihood,
@@ -67,8 +68,8 @@ def _facts(
         functions=complete.inducing.functions,
         jitter=complete.jitter,
         seed=complete.seed,
-        minibatches=complete.training.uses_minibatches(len(ready.y_train)),
-        n=len(ready.y_train),
+        minibatches=complete.training.uses_minibatches(n),
+        n=n,
         features=dataset.feature_names,
         class_labels=dataset.class_labels,
         y_mean=ready.y_mean,
