@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from small_fits import regression
 
-from svgpbench.api import Posterior, fit, load_posterior, save_posterior
+from svgpbench.api import Posterior, UserError, fit, load_posterior, save_posterior
 from svgpbench.errors import UnsettledWarning
 from svgpbench.methods import build_method
 from svgpbench.posterior.defaults import LIMIT, MINIBATCHES, auto_method, training_of
@@ -20,6 +20,8 @@ from svgpbench.sklearn import SVGPRegressor
     [
         (True, {}, 20_000, 50, "sgpr"),
         (True, {}, 20_001, 50, "t-svgp"),  # 5e7 = 20,000 · 50²
+        (True, {}, 1_000, 300, "sgpr"),  # no more rows than a minibatch has
+        (True, {}, 1_001, 300, "t-svgp"),
         (True, {"optimiser": "adam"}, 100, 50, "sgpr"),
         (True, {"batch_size": 10}, 100, 50, "t-svgp"),
         (True, {"kind": "online"}, 100, 50, "t-svgp"),
@@ -103,6 +105,31 @@ def test_a_fit_that_its_limit_ended_says_so_and_warns() -> None:
         settings = {"em_iterations": 4, "until": "limit"}
         plain = fit(X, y, method="t-svgp", inducing=12, training=settings)
     assert (plain.facts.ended, "iterations" in repr(plain)) == ("", False)
+
+
+def test_few_rows_and_many_points_fit_with_defaults() -> None:
+    """n·M² is above the limit of steps on all rows, and there is no minibatch of 1000 rows."""
+    found = fit(*regression(600), inducing=300, training={"em_iterations": 1})
+    assert (found.facts.method.name, found.facts.minibatches) == ("sgpr", False)
+
+
+@pytest.mark.filterwarnings("ignore::svgpbench.errors.UnsettledWarning")
+def test_none_in_the_training_is_as_if_left_out() -> None:
+    X, y = regression()
+    left_out = fit(X, y, inducing=5, training={"em_iterations": 2})
+    found = fit(X, y, inducing=5, training={"em_iterations": 2, "batch_size": None})
+    assert (found.facts.method.name, found.elbo) == ("sgpr", left_out.elbo)
+    with pytest.raises(UserError, match=r"\[training\] em_iterations must be an integer, got None"):
+        fit(X, y, training={"em_iterations": None})
+
+
+@pytest.mark.filterwarnings("ignore::svgpbench.errors.UnsettledWarning")
+def test_the_method_suits_the_rows_that_train(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("svgpbench.posterior.defaults.MOST_WORK", 0.0)
+    X, y = regression(1001)
+    for rows, method in ((None, "t-svgp"), (40, "sgpr")):
+        found = fit(X, y, inducing=5, training={"em_iterations": 1, "rows": rows})
+        assert found.facts.method.name == method
 
 
 def test_ten_rows_and_repeated_rows_fit_with_defaults() -> None:

@@ -38,8 +38,8 @@ def auto_method(gaussian: bool, training: Mapping[str, Any], rows: int, inducing
 
 
 def is_large(rows: int, inducing: int) -> bool:
-    """Return True if a step on all rows takes too long."""
-    return rows * inducing**2 > MOST_WORK
+    """Return True if a step on all rows takes too long, and a minibatch has fewer rows."""
+    return rows > MINIBATCHES["batch_size"] and rows * inducing**2 > MOST_WORK
 
 
 def training_of(

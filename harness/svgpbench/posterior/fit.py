@@ -28,6 +28,7 @@ from svgpbench.config import (
     InducingConfig,
     LikelihoodConfig,
     MethodConfig,
+    TrainingConfig,
 )
 from svgpbench.errors import DataWarning, UnsettledWarning, UserError, on_one_line
 from svgpbench.experiments.error_messages import one_line
@@ -127,15 +128,17 @@ def fit(
         distinct = len(np.unique(table.drop(columns=target).to_numpy(), axis=0))
         inducing = {"count": min(int(inducing), distinct)}
     given, method_table = dict(training or {}), _named(method)
+    rows = _checked(TrainingConfig, given, "training").rows or len(table)
+    given = {key: x for key, x in given.items() if x is not None}  # None is as if left out
     is_automatic = method_table.get("name") == AUTO
     gaussian = isinstance(model_of_y, GaussianLikelihood)
-    count = _checked(InducingConfig, inducing).count
+    count = _checked(InducingConfig, inducing, "inducing").count
     if is_automatic:
-        chosen = auto_method(gaussian, given, len(table), count)
+        chosen = auto_method(gaussian, given, rows, count)
         method_table = method_table | {"name": chosen}
     asked = _checked(MethodConfig, method_table)
     built = build_method(asked.name, asked.options)
-    large = is_automatic and gaussian and is_large(len(table), count)
+    large = is_automatic and gaussian and is_large(rows, count)
     with tempfile.TemporaryDirectory(prefix="svgpbench-fit-") as folder:
         path = Path(folder) / "table.parquet"
         data = {
@@ -276,8 +279,9 @@ def _table(
     return table.assign(**{target: values}), target, classes
 
 
-def _checked(model: Any, values: Mapping[str, Any]) -> Any:
+def _checked(model: Any, values: Mapping[str, Any], *table: str) -> Any:
+    """Return a validated model; raises `UserError` with the key in its table, if that has a name."""
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
-        raise UserError(one_line(error, model, values)) from None
+        raise UserError(one_line(error, model, values, table)) from None
