@@ -76,6 +76,16 @@ def test_an_online_fit_is_guarded_and_has_its_own_limit() -> None:
     }
 
 
+@pytest.mark.filterwarnings("ignore::svgpbench.errors.UnsettledWarning")
+def test_an_online_fit_has_no_held_out_bound() -> None:
+    online = {"iterations": 6, "increment": 4, "rates": (0.1,), "trace_every": 3}
+    training = {"kind": "online", "batch_size": 20, "online": online}
+    found = fit(*regression(), inducing=8, training=training)
+    assert found.trace["iteration"].tolist() == [1, 3, 6]
+    assert found.trace["inducing"].tolist() == [4, 8, 8]
+    assert "heldout_elbo" not in found.trace
+
+
 @pytest.fixture(scope="module")
 def automatic() -> Posterior:
     return fit(*regression(), inducing=12)

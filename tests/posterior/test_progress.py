@@ -40,6 +40,17 @@ def test_a_terminal_shows_the_last_iteration_and_its_bound(
 
 
 @pytest.mark.filterwarnings("ignore::svgpbench.errors.UnsettledWarning")
+def test_an_online_fit_has_iterations_of_its_own(
+    terminal: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    X = np.linspace(0.0, 1.0, 30)[:, None]
+    online = {"iterations": 7, "increment": 5, "rates": (0.1,)}
+    training = {"kind": "online", "batch_size": 10, "online": online}
+    fit(X, np.sin(6.0 * X[:, 0]), inducing=5, training=training, progress=True)
+    assert "7/7" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::svgpbench.errors.UnsettledWarning")
 def test_it_is_off_by_default_and_a_pipe_sees_nothing(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -167,9 +167,7 @@ def fit(
         config = _checked(CellConfig, tables)
         table.to_parquet(path, index=False)
         try:
-            with (
-                iterations_shown(path, config.training.em_iterations) if progress else nullcontext()
-            ):
+            with iterations_shown(path, config.training.iterations) if progress else nullcontext():
                 posterior = _trained(config, timeout)
         except UserError as error:  # the caller does not know our temporary file
             raise UserError(str(error).replace(f"{path}: ", "")) from error
