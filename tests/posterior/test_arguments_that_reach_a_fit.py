@@ -93,11 +93,20 @@ def test_arguments_of_a_comparison_of_counts_take_precedence(
         assert call["likelihood"] == "gaussian"
         np.testing.assert_array_equal(call["y"], y)
     calls.clear()
-    table = {"name": "gaussian", "noise_variance": 0.2}
-    compare_inducing_counts(X, y, [5], likelihood=table, method="t-svgp")
+    noise = {"name": "gaussian", "noise_variance": 0.2}
+    compare_inducing_counts(X, y, [5], likelihood=noise, method="t-svgp")
     (call,) = calls
-    assert (call["likelihood"], call["method"]) == (table, "t-svgp")
+    assert (call["likelihood"], call["method"]) == (noise, "t-svgp")
     assert call["training"]["optimiser"] == "l-bfgs"  # what is not given keeps its default
+    calls.clear()
+    compare_inducing_counts(X, y, [5], dtype="float32")  # in which L-BFGS does not run
+    (call,) = calls
+    assert call.keys() == {"X", "y", "likelihood", "inducing", "dtype"}
+    calls.clear()
+    table = compare_inducing_counts(X, y, [5], likelihood={"noise_variance": 0.2})
+    (call,) = calls
+    assert call["method"] == "sgpr"  # a table without a name is Gaussian, as in `fit`
+    assert table["upper_bound"].notna().all()
     calls.clear()
     compare_inducing_counts(X, y, [5], likelihood="student-t", seed=4)
     (call,) = calls

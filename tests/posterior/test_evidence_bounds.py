@@ -138,12 +138,20 @@ def test_without_gaussian_noise_nothing_is_certified() -> None:
     assert table["warning"].str.startswith("the bound rose").all()
     assert table["missing"].iloc[-1] == 0.0 and table["share"].isna().all()
     assert "so no number is certified" in answer(table)
-    assert answer(table[:1]).startswith("The bound still grows up to M = 2; try more.")
+    assert answer(table[:2]).startswith("The bound still grows up to M = 20; try more.")
+    assert answer(table[:1]).startswith("One number of points does not show a gain; try several.")
 
 
 def test_counts_above_the_rows_are_refused() -> None:
-    with pytest.raises(UserError, match="no count of inducing points is at most the 80 rows"):
+    with pytest.raises(UserError, match="is at most the 80 distinct rows of the table"):
         compare_inducing_counts(*regression(), [81])
+
+
+def test_counts_above_the_distinct_rows_are_left_out() -> None:
+    """A fit with 20 of them would have 5, and the table would say 20."""
+    X, y = regression()
+    X = X.iloc[np.arange(80) % 5]
+    assert compare_inducing_counts(X, y, [5, 20])["inducing"].tolist() == [5]
 
 
 @pytest.mark.parametrize(

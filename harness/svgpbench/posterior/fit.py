@@ -39,7 +39,7 @@ from svgpbench.likelihoods.likelihood import Likelihood
 from svgpbench.methods import build_method
 from svgpbench.posterior.cell import posterior_path
 from svgpbench.posterior.defaults import AUTO, auto_method, is_large, training_of
-from svgpbench.posterior.given import finite, table_of, vector
+from svgpbench.posterior.given import distinct_rows, finite, table_of, vector
 from svgpbench.posterior.kept import load_posterior
 from svgpbench.posterior.labels import Classes, classes_of, listed
 from svgpbench.posterior.posterior import Posterior
@@ -124,9 +124,7 @@ def fit(
     if not isinstance(inducing, Mapping):
         if isinstance(inducing, bool) or not isinstance(inducing, int | np.integer):
             raise UserError(f"inducing is {inducing!r}; give how many, or a table with its count")
-        # two equal inducing inputs are one: only jitter would keep K(Z, Z) from being singular
-        distinct = len(np.unique(table.drop(columns=target).to_numpy(), axis=0))
-        inducing = {"count": min(int(inducing), distinct)}
+        inducing = {"count": min(int(inducing), distinct_rows(table.drop(columns=target)))}
     given, method_table = dict(training or {}), _named(method)
     rows = _checked(TrainingConfig, given, "training").rows or len(table)
     given = {key: x for key, x in given.items() if x is not None}  # None is as if left out

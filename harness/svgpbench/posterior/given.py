@@ -36,6 +36,12 @@ def table_of(X: npt.ArrayLike | pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[f"x{index + 1}" for index in range(rows.shape[1])])
 
 
+def distinct_rows(table: pd.DataFrame) -> int:
+    """Return the number of rows of inputs that differ: the most inducing inputs that a fit takes."""
+    # two equal inducing inputs are one: only jitter would keep K(Z, Z) from being singular
+    return len(np.unique(table.to_numpy(), axis=0))
+
+
 def frame_of(X: Any) -> pd.DataFrame | None:
     """Return X as a pandas frame if it is a table with column names, also of Polars or Arrow; else None."""
     if hasattr(X, "to_pandas"):

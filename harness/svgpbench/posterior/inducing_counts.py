@@ -15,7 +15,7 @@ from svgpbench.errors import DataWarning, UnsettledWarning, UserError
 from svgpbench.numerics.gaussian import LOG_2PI
 from svgpbench.posterior.evidence_bounds import evidence_bounds
 from svgpbench.posterior.fit import Named, fit
-from svgpbench.posterior.given import table_of
+from svgpbench.posterior.given import distinct_rows, table_of
 from svgpbench.posterior.posterior import Floats
 
 COUNTS: Final = (10, 20, 50, 100, 200)
@@ -44,12 +44,13 @@ def compare_inducing_counts(
 ) -> pd.DataFrame:
     """Fit with each number of inducing points, and bound what more of them could add.
 
-    With Gaussian noise the fits are SGPR by L-BFGS unless `arguments` say otherwise.
+    With Gaussian noise in float64 the fits are SGPR by L-BFGS unless `arguments` say otherwise.
 
     Args:
         X: inputs [n, D].
         y: targets [n].
-        counts: numbers M of inducing points, in any order; those above n are left out.
+        counts: numbers M of inducing points, in any order; those above the number of distinct rows of X are
+            left out.
         likelihood: name, or the table of an experiment file.
         on_fit: called with the values of a row, without `gain`, `missing` and `enough`, when its fit ends.
         **arguments: further arguments of `fit`, but for `inducing`.
@@ -75,12 +76,18 @@ def compare_inducing_counts(
         >>> [int(count) for count in table["inducing"]], bool(table["gain"].iloc[1] > 0.1)
         ([3, 15], True)
     """
-    n = len(table_of(X))
-    tried = sorted({count for count in counts if count <= n})
+    inputs = table_of(X)
+    n, distinct = len(inputs), distinct_rows(inputs)
+    # a fit takes one inducing input per distinct row at most, whatever it is asked for
+    tried = sorted({count for count in counts if count <= distinct})
     if not tried:
-        raise UserError(f"no count of inducing points is at most the {n} rows of the table")
-    gaussian = (likelihood if isinstance(likelihood, str) else likelihood.get("name")) == "gaussian"
-    settings = (dict(COLLAPSED) if gaussian else {}) | arguments
+        raise UserError(
+            f"no count of inducing points is at most the {distinct} distinct rows of the table"
+        )
+    name = likelihood if isinstance(likelihood, str) else likelihood.get("name", "gaussian")
+    gaussian = name == "gaussian"
+    in_float64 = arguments.get("dtype", "float64") == "float64"  # which L-BFGS needs
+    settings = (dict(COLLAPSED) if gaussian and in_float64 else {}) | arguments
     rows: list[dict[str, Any]] = []
     for count in tried:
         start = perf_counter()
@@ -144,10 +151,14 @@ def _enough(table: pd.DataFrame) -> str:
     first = needed.iloc[0] if len(needed) else largest
     M, missing = first["inducing"], f"{first['missing']:.2g} nats per row"
     if np.isnan(largest["upper_bound"]):
-        uncertain = "Without Gaussian noise there is no upper bound, so no number is certified."
-        if largest["inducing"] == M:
-            return f"The bound still grows up to M = {M}; try more. {uncertain}"
-        return f"M = {M} is within {missing} of the bound at M = {largest['inducing']}. {uncertain}"
+        growth = f"M = {M} is within {missing} of the bound at M = {largest['inducing']}."
+        if np.isnan(largest["gain"]):
+            growth = "One number of points does not show a gain; try several."
+        elif largest["inducing"] == M:
+            growth = f"The bound still grows up to M = {M}; try more."
+        return (
+            f"{growth} Without Gaussian noise there is no upper bound, so no number is certified."
+        )
     at_largest = f"at the hyperparameters of M = {largest['inducing']}"
     if needed.empty:
         uncertified = f"No M is certified: {at_largest} more points could add up to {missing}."
