@@ -181,6 +181,12 @@ def test_quantiles_and_deviations_are_of_y_in_its_units(name: str) -> None:
         assert found["std"].to_numpy() ** 2 == pytest.approx(found["variance"].to_numpy())
 
 
+def test_levels_that_are_near_have_columns_of_their_own() -> None:
+    X, _, posterior = fitted("gaussian")
+    found = posterior.predict(X[:2], quantiles=(0.1 + 0.2, 0.1234561, 0.1234562, 0.9999999))
+    assert list(found)[2:] == ["0.3", "0.1234561", "0.1234562", "0.9999999"]
+
+
 def test_what_has_no_quantiles_is_refused() -> None:
     X, _, posterior = fitted("softmax")
     for more in ({"quantiles": [0.5]}, {"std": True}):

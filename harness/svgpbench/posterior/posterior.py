@@ -344,7 +344,7 @@ class Posterior:
             if levels:
                 y = np.asarray(conditional.predictive_quantiles(ops, levels, mu, v))
                 for level, values in zip(levels, facts.y_mean + facts.y_scale * y, strict=True):
-                    columns[f"{level:g}"] = values
+                    columns[f"{level:.12g}"] = values  # 0.3 is 0.30000000000000004 of a range
             return pd.DataFrame(columns, index=rows)
         if std or len(quantiles):
             raise UserError("labels have no quantiles and no standard deviation; leave these out")
