@@ -42,9 +42,9 @@ def scores(task: str, predicted: Predicted, y: Floats, y_scale: float) -> dict[s
         "rmse": rmse,
         "rmse_original": rmse * y_scale,
         # of the test targets themselves: 1 is the error of their own mean, the best constant
-        "nmse": _relative(rmse**2, float(np.var(y))),
+        "nmse": _relative(rmse**2, float(np.var(y)), y),
         "mae": mae,
-        "nmae": _relative(mae, float(np.mean(np.abs(y - np.mean(y))))),
+        "nmae": _relative(mae, float(np.mean(np.abs(y - np.mean(y)))), y),
     }
     # these need only a mean and a variance; for heavier tails or counts they would be wrong
     return metrics if isinstance(variance, tuple) else metrics | gaussian_scores(guess, variance, y)
@@ -76,9 +76,10 @@ def constant_scores(likelihood: Likelihood, y: Floats, y_test: Floats) -> dict[s
     return {"nlpd": -float(np.mean(log_density(y_test))), "elbo": float(np.sum(log_density(y)))}
 
 
-def _relative(error: float, spread: float) -> float:
-    """Return error / spread, or NaN if the test targets are all equal."""
-    return error / spread if spread else float("nan")
+def _relative(error: float, spread: float, y: Floats) -> float:
+    """Return error / spread, or NaN if the test targets y [t] are all equal."""
+    # by the targets too: the mean of 0.1, 0.1, 0.1 is not 0.1, and their variance 2e-34
+    return error / spread if spread and np.ptp(y) else float("nan")
 
 
 def gaussian_scores(mean: Floats, variance: Floats, y: Floats) -> dict[str, float]:
