@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import joblib
 import numpy as np
@@ -16,6 +17,9 @@ from sklearn.model_selection import cross_val_score
 from small_fits import QUICK, regression
 
 from svgpbench.api import UserError, fit
+from svgpbench.experiments.cell import load_data
+from svgpbench.posterior.cell import run_cell
+from svgpbench.runs.process import WorkerProcess
 from svgpbench.sklearn import SVGPRegressor
 
 fits = sys.modules["svgpbench.posterior.fit"]  # `svgpbench.posterior.fit` itself is the function
@@ -53,6 +57,20 @@ def test_fits_at_the_same_time_give_what_each_gives_alone() -> None:
     alone = [means(count) for count in counts]
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(means, counts)) == alone
+
+
+def test_no_process_keeps_the_table_of_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every fit has a file of its own, so that a search over many would hold a table for each."""
+    ask = WorkerProcess.run
+
+    def run(worker: WorkerProcess, request: Any, *more: Any) -> Any:
+        assert load_data.cache_info().currsize == 0
+        run_cell(request.config)  # as the worker does
+        return ask(worker, request, *more)
+
+    monkeypatch.setattr(WorkerProcess, "run", run)
+    means()
+    assert load_data.cache_info().currsize == 0
 
 
 def test_joblibs_threads_score_as_one_does() -> None:

@@ -53,6 +53,7 @@ def run_cell(
         save_posterior(
             Posterior(facts, theta, state, scaled.mean, scaled.scale), posterior_path(config)
         )
+    load_data.cache_clear()  # the next fit has another table
     return outcome
 
 

@@ -31,6 +31,7 @@ from svgpbench.config import (
     TrainingConfig,
 )
 from svgpbench.errors import DataWarning, UnsettledWarning, UserError, on_one_line
+from svgpbench.experiments.cell import load_data
 from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.identity import OtherCode, code_of
 from svgpbench.experiments.validation import check_cells
@@ -202,7 +203,10 @@ def _findings(table: pd.DataFrame, target: str, classes: Classes | None) -> Iter
 
 def _trained(config: CellConfig, timeout: float | None) -> Posterior:
     """Train in the idle worker if it is of the cell's kind and environment, else in a new one."""
-    check_cells([config])
+    try:
+        check_cells([config])
+    finally:
+        load_data.cache_clear()  # no later fit reads this table, and it may be large
     kind, environment = WorkerKind.for_cell(config), dict(os.environ)
     worker = None
     while worker is None:
