@@ -1,5 +1,6 @@
 """X and y from Python: what is no table of finite real numbers is refused in a line that says where."""
 
+import dataclasses
 import gc
 import warnings
 from collections.abc import Callable
@@ -105,6 +106,24 @@ def test_what_cannot_be_predicted_at_is_named(regressed, inputs: object, words: 
         with pytest.raises(UserError) as error:
             regressed.predict(inputs)
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize("far", [1e200, 1e308])  # its square, or itself in units of the model
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda posterior, rows: posterior.latent_mean(rows),
+        lambda posterior, rows: posterior.latent_covariance(rows),
+        lambda posterior, rows: posterior.update(rows, [40.0, 40.0]),
+        lambda posterior, rows: evidence_bounds(posterior, rows, [40.0, 40.0]),
+    ],
+)
+def test_far_rows_are_named_by_all_that_reads_rows(regressed, use, far: float) -> None:
+    narrow = dataclasses.replace(regressed, x_scale=0.1 * regressed.x_scale)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserError, match="row 1 of X is too far from the training's"):
+            use(narrow, [[1.0, 2.0], [far, far]])
 
 
 def test_targets_to_score_against_are_checked(regressed) -> None:

@@ -15,6 +15,7 @@ from svgpbench.likelihoods import GaussianLikelihood
 from svgpbench.methods.collapsed import SGPR
 from svgpbench.methods.dual import factorised
 from svgpbench.numerics.gaussian import LOG_2PI, log_determinant
+from svgpbench.posterior.given import refuse_far_rows
 from svgpbench.posterior.posterior import Floats, Posterior
 from svgpbench.training.blocks import factor_at, prior_at
 from svgpbench.tree import tree_map
@@ -85,7 +86,10 @@ def evidence_bounds(
     chunks = posterior.standardised_inputs(X)
     targets = posterior.standardised_targets(y, sum(map(len, chunks)))
     parts = np.split(targets, np.cumsum([len(rows) for rows in chunks])[:-1])
-    factors = [factor_at(ops, model, sgpr, theta, prior, rows) for rows in chunks]
+    # far rows overflow in a squared distance; they are named below instead
+    with np.errstate(over="ignore", invalid="ignore"):
+        factors = [factor_at(ops, model, sgpr, theta, prior, rows) for rows in chunks]
+    refuse_far_rows(np.concatenate([np.isfinite(f.W).all(axis=(0, 1)) for f in factors]))
     sums = reduce(
         lambda total, part: tree_map(np.add, total, part),
         (sgpr.sums(ops, f, conditional, part) for f, part in zip(factors, parts, strict=True)),

@@ -273,6 +273,8 @@ class Posterior:
         # far rows overflow in a squared distance; they are named below instead
         with np.errstate(over="ignore", invalid="ignore"):
             W = ops.solve_triangular(prior.L, k.cross(self.theta.inducing, x))
+            # before K(X, X), in which a row that is infinite takes the others with it
+            refuse_far_rows(np.isfinite(W).all(axis=(0, 1)))
             covariance = k.cross(x, x) + ops.matrix_transpose(W) @ (white @ W - W)
         refuse_far_rows(np.isfinite(np.diagonal(covariance, axis1=-2, axis2=-1)).all(axis=0))
         return np.asarray(covariance)
@@ -517,7 +519,10 @@ class Posterior:
 
     def standardised_inputs(self, X: npt.ArrayLike | pd.DataFrame) -> list[Floats]:
         """Return inputs X [t, D] in the units of the model, in chunks of rows; raises `UserError`."""
-        rows = (self.inputs(X) - self.x_mean) / self.x_scale
+        with np.errstate(
+            over="ignore"
+        ):  # far rows are infinite then, and refused by who reads them
+            rows = (self.inputs(X) - self.x_mean) / self.x_scale
         # L⁻¹K(Z, X) of all rows at once may not fit in memory
         return [rows[i : i + EVALUATION_ROWS] for i in range(0, len(rows), EVALUATION_ROWS)]
 
