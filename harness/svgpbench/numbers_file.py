@@ -20,7 +20,7 @@ DAMAGED = (
     TypeError,  # np.load gave a single array, which no `with` takes
     *(ValueError, EOFError, zipfile.BadZipFile, zlib.error),
     tokenize.TokenError,  # of an array's header
-    NotImplementedError,  # of a compression that this Python does not have
+    RuntimeError,  # damage that reads as encryption, or as a compression that this Python does not have
 )
 """Errors of NumPy on a file that is cut off, changed, or no .npz."""
 

@@ -231,6 +231,12 @@ def test_a_place_is_written_at_most_once_in_a_while(
         assert path.exists() == (written > 0)
 
 
+def changed(archive: bytes, place: int, value: int) -> bytes:
+    """The archive with another value at a place of its directory's first entry."""
+    entry = archive.index(b"PK\x01\x02")
+    return archive[: entry + place] + bytes([value]) + archive[entry + place + 1 :]
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -240,6 +246,9 @@ def test_a_place_is_written_at_most_once_in_a_while(
         lambda path: path.write_bytes(b"\x80\x04\x95 a pickle"),
         lambda path: np.savez(path, head=np.array([object()], dtype=object), allow_pickle=True),
         lambda path: np.savez(path, other=np.zeros(3)),
+        # the byte of the archive's first entry that says how it is compressed, and whether encrypted
+        lambda path: path.write_bytes(changed(path.read_bytes(), 10, 99)),
+        lambda path: path.write_bytes(changed(path.read_bytes(), 8, 1)),
     ],
 )
 def test_a_file_that_is_no_place_is_ignored(spoil: Callable[[Path], Any], stopped: Path) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import io
 import json
 import time
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from svgpbench.atomic import write_whole
+from svgpbench.numbers_file import DAMAGED
 from svgpbench.ops import Ops
 from svgpbench.training.state import TrainState
 
@@ -50,7 +50,7 @@ class Checkpoint:
                 head = json.loads(file["head"].tobytes())
                 arrays = [file[f"a{i}"] for i in range(head["arrays"])]
         # a lost checkpoint costs time alone, so a damaged one is no failure of the cell
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        except (OSError, KeyError, *DAMAGED):
             self.ignored_reason = "began anew: its checkpoint was damaged"
             return None
         # other versions may round otherwise, and no record is half of the one and half of the other
