@@ -23,16 +23,18 @@ REMEDY = "fill in or remove that row"
 def table_of(X: npt.ArrayLike | pd.DataFrame) -> pd.DataFrame:
     """Return X [n, D] as a float64 frame; columns are named as in X, or x1 to xD.
 
-    Raises `UserError` if X is not a table of finite real numbers.
+    Raises `UserError` if X is not a table of finite real numbers, or has no rows.
     """
     frame = frame_of(X)
+    rows = finite(X, "X") if frame is None else frame
+    if rows.ndim != 2 or not len(rows):
+        raise UserError(f"X has shape {rows.shape}; give [n, D] with n ≥ 1")
     if frame is not None:
+        by_name = columns(frame).items()
         return pd.DataFrame(
-            {name: finite(values, f"X[{name!r}]") for name, values in columns(frame).items()}
+            {name: finite(values, f"X[{name!r}]") for name, values in by_name},
+            index=range(len(frame)),  # of a frame without columns too
         )
-    rows = finite(X, "X")
-    if rows.ndim != 2:
-        raise UserError(f"X has shape {rows.shape}; give [n, D]")
     return pd.DataFrame(rows, columns=[f"x{index + 1}" for index in range(rows.shape[1])])
 
 
