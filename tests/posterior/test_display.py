@@ -81,12 +81,20 @@ def test_plots_show_mean_and_band_and_probabilities(
     assert upper == pytest.approx(
         (predicted["mean"] + 1.959963984540054 * predicted["variance"] ** 0.5).max()
     )
-    lines = classified.plot().axes[0].lines
-    assert [line.get_label() for line in lines] == ["ash", "elm", "oak"]
+    axes = classified.plot().axes[0]
+    lines, legend = axes.lines, axes.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["ash", "elm", "oak"]
     assert sum(line.get_ydata() for line in lines) == pytest.approx(np.ones(200))
     trace = regressed.plot_trace().axes[0]
     assert trace.lines[0].get_ydata() == pytest.approx(regressed.trace["elbo"].to_numpy())
     assert trace.get_title() == regressed.unsettled
+
+
+def test_the_legend_has_labels_that_begin_with_an_underscore(classified: Posterior) -> None:
+    labels = ("_ash", "$elm", "oak")
+    facts = classified.facts.model_copy(update={"class_labels": labels, "classes": None})
+    legend = dataclasses.replace(classified, facts=facts).plot().axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["_ash", r"\$elm", "oak"]
 
 
 def test_counts_have_a_band_unless_their_distribution_is_too_wide_to_sum(

@@ -86,10 +86,11 @@ def plot(
                 axes.fill_between(inputs[order], low, high, color="#0072B2", alpha=0.2, linewidth=0)
         else:
             for label in labels:
-                axes.plot(inputs[order], predicted[f"p({label})"], label=plain(label))
+                axes.plot(inputs[order], predicted[f"p({label})"])
             axes.set_ylim(0.0, 1.0)
             axes.set_ylabel("probability")
-            axes.legend(frameon=False)
+            # named here: of lines with a name, the legend leaves out those that begin with "_"
+            axes.legend(axes.lines, [plain(label) for label in labels], frameon=False)
         axes.set_xlabel(plain(name))
     return figure
 
