@@ -123,6 +123,7 @@ def test_a_score_takes_any_spelling_of_the_labels(kind: str, spellings: list[Any
             "y[0] is Interval(-1.002, 0.0, closed='right') (Interval); labels are",
         ),
         ([{}, *pick("a", "b")[1:]], "y holds no labels"),
+        (pick("a", "b\nc"), r"y holds the label 'b\nc', with a control character; rename it"),
         (pick("a", "b")[:, None], "y has shape (40, 1) for 40 rows of X; give [n]"),
         (np.ma.masked_array(pick(0, 1), mask=PATTERN), "y[1] is masked"),
         (X[:, 1], "y holds 40 distinct numbers in 40 rows, such as -1.0: these are no labels"),

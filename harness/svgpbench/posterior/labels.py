@@ -14,7 +14,7 @@ from pydantic import StrictBool, StrictFloat, StrictInt, StrictStr, model_valida
 from svgpbench.config import Strict
 from svgpbench.errors import UserError
 from svgpbench.posterior.given import REMEDY, Floats, vector
-from svgpbench_datasets.reading.cells import finite_number
+from svgpbench_datasets.reading.cells import control_character, finite_number
 
 Label = StrictBool | StrictInt | StrictFloat | StrictStr
 MOST_SHOWN = 5
@@ -86,7 +86,8 @@ def classes_of(y: npt.ArrayLike, n: int) -> tuple[Classes, Floats]:
 
     Raises:
         UserError: for another shape, a missing value, fewer than two classes, a label that is neither text,
-            number nor truth value, two labels that are one number, and measurements.
+            number nor truth value, or has a control character, two labels that are one number, and
+            measurements.
     """
     codes, distinct, dtype = _factorised(y, n)
     identities: dict[Hashable, Any] = {}
@@ -120,6 +121,8 @@ def classes_of(y: npt.ArrayLike, n: int) -> tuple[Classes, Floats]:
     ordered = bool(getattr(dtype, "ordered", False))
     of_labels = _spelled(dtype.categories.dtype if categories else dtype)
     classes = Classes(labels=labels, dtype=of_labels, categories=categories, ordered=ordered)
+    if odd := [name for name in classes.names if control_character(name)]:
+        raise UserError(f"y holds the label {_shown(odd[0])}, with a control character; rename it")
     if len({*classes.names}) < len(labels):
         raise UserError(f"y holds labels that read alike: {listed(classes.names)}; name them apart")
     ranks = np.empty(len(order))
