@@ -142,6 +142,20 @@ def test_a_target_may_be_named_as_an_input_is(regressed: Posterior) -> None:
         found.predict(named[["height"]])
 
 
+def test_options_may_be_numbers_of_numpy() -> None:
+    X, y = regression()
+    found = fit(
+        *(X, y),
+        method={"name": "decoupled", "options": {"subset": np.int64(2)}},
+        likelihood={"name": "student-t", "df": np.float32(4.0)},
+        kernel={"name": "sum", "parts": [{"name": "se", "variance": np.float32(0.5)}] * 2},
+        inducing={"count": np.int64(5), "gamma": np.int32(4)},
+        training=QUICK | {"e_rate": np.float32(0.01)},
+    )
+    assert found.facts.method.options["subset"] == 2
+    assert found.facts.likelihood.options["df"] == 4.0
+
+
 def test_an_input_may_be_named_as_a_saved_row_index_is(regressed: Posterior) -> None:
     X, y = regression()
     named = X.set_axis(["Unnamed: 0", "__index_level_0__"], axis=1)

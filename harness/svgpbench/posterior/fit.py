@@ -122,7 +122,9 @@ def fit(
     support = model_of_y.support
     table, target, classes = _table(X, y, model_of_y)
     name, _, mode = backend.partition(":")
-    if not isinstance(inducing, Mapping):
+    if isinstance(inducing, Mapping):
+        inducing = _plain(inducing)
+    else:
         if isinstance(inducing, bool) or not isinstance(inducing, int | np.integer):
             raise UserError(f"inducing is {inducing!r}; give how many, or a table with its count")
         inducing = {"count": min(int(inducing), distinct_rows(table.drop(columns=target)))}
@@ -155,7 +157,7 @@ def fit(
             "split": {"kind": "none"},
             "kernel": _named(kernel),
             "likelihood": likelihood_table,
-            "inducing": dict(inducing),
+            "inducing": inducing,
             "training": training_of(given, built, dtype, large=large),
             "method": method_table,
             "backend": {"name": name, "mode": mode} | {"dtype": dtype, "device": device},
@@ -256,7 +258,16 @@ os.register_at_fork(after_in_child=_idle.clear)  # a forked child does not own t
 
 
 def _named(value: Named) -> dict[str, Any]:
-    return {"name": value} if isinstance(value, str) else dict(value)
+    return {"name": value} if isinstance(value, str) else _plain(dict(value))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a table with NumPy's numbers as Python's, as options have them."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {key: _plain(x) for key, x in value.items()}
+    return [*map(_plain, value)] if isinstance(value, list | tuple) else value
 
 
 def _table(
