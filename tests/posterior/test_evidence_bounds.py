@@ -145,6 +145,9 @@ def test_without_gaussian_noise_nothing_is_certified() -> None:
 def test_counts_above_the_rows_are_refused() -> None:
     with pytest.raises(UserError, match="is at most the 80 distinct rows of the table"):
         compare_inducing_counts(*regression(), [81])
+    for counts in (5, ["5"], [5.5]):
+        with pytest.raises(UserError, match="give a list of whole numbers"):
+            compare_inducing_counts(*regression(), counts)
 
 
 def test_counts_above_the_distinct_rows_are_left_out() -> None:

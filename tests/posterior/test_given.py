@@ -83,6 +83,10 @@ def test_a_change_of_units_changes_the_units_of_predictions_only(of: str, unit: 
     [
         ({"inducing": 8.5}, "inducing is 8.5; give how many"),
         ({"inducing": True}, "inducing is True; give how many"),
+        ({"training": [50]}, "training is [50]; give a table"),
+        ({"method": 5}, "method is 5; give a name, or a table"),
+        ({"kernel": None}, "kernel is None; give a name, or a table"),
+        ({"likelihood": ["gaussian"]}, "likelihood is ['gaussian']; give a name"),
         ({"likelihood": "softmax"}, "y holds 80 distinct numbers in 80 rows, such as "),
         ({"likelihood": "bernoulli-probit"}, "y holds 80 distinct numbers in 80 rows"),
     ],

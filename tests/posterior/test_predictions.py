@@ -196,6 +196,9 @@ def test_what_has_no_quantiles_is_refused() -> None:
     for level in (0.0, 1.0, -0.1, np.nan):
         with pytest.raises(UserError, match="level"):
             posterior.predict(X, quantiles=[0.5, level])
+    for levels in (0.5, "0.5", ["low"]):
+        with pytest.raises(UserError, match="give a list of levels"):
+            posterior.predict(X, quantiles=levels)
 
 
 @pytest.mark.parametrize(

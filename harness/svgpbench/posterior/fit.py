@@ -117,7 +117,7 @@ def fit(
         [1.0]
     """
     forget_changed()
-    likelihood_table = NEW_MODEL_DEFAULTS["likelihood"] | _named(likelihood)
+    likelihood_table = NEW_MODEL_DEFAULTS["likelihood"] | _named(likelihood, "likelihood")
     model_of_y = build_likelihood(_checked(LikelihoodConfig, likelihood_table))
     support = model_of_y.support
     table, target, classes = _table(X, y, model_of_y)
@@ -128,7 +128,9 @@ def fit(
         if isinstance(inducing, bool) or not isinstance(inducing, int | np.integer):
             raise UserError(f"inducing is {inducing!r}; give how many, or a table with its count")
         inducing = {"count": min(int(inducing), distinct_rows(table.drop(columns=target)))}
-    given, method_table = dict(training or {}), _named(method)
+    if not isinstance(training, Mapping | None):
+        raise UserError(f"training is {training!r}; give a table, such as {{'em_iterations': 50}}")
+    given, method_table = dict(training or {}), _named(method, "method")
     rows = _checked(TrainingConfig, given, "training").rows or len(table)
     given = {key: x for key, x in given.items() if x is not None}  # None is as if left out
     is_automatic = method_table.get("name") == AUTO
@@ -155,7 +157,7 @@ def fit(
             "experiment": "fit",
             "data": data,
             "split": {"kind": "none"},
-            "kernel": _named(kernel),
+            "kernel": _named(kernel, "kernel"),
             "likelihood": likelihood_table,
             "inducing": inducing,
             "training": training_of(given, built, dtype, large=large),
@@ -257,8 +259,11 @@ def _end_idle() -> None:
 os.register_at_fork(after_in_child=_idle.clear)  # a forked child does not own the process
 
 
-def _named(value: Named) -> dict[str, Any]:
-    return {"name": value} if isinstance(value, str) else _plain(dict(value))
+def _named(value: Named, argument: str) -> dict[str, Any]:
+    """Return the table that a name, or a table, stands for; raises `UserError` for anything else."""
+    if not isinstance(value, str | Mapping):
+        raise UserError(f"{argument} is {value!r}; give a name, or a table with one")
+    return {"name": value} if isinstance(value, str) else _plain(value)
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
@@ -79,7 +80,10 @@ def compare_inducing_counts(
     inputs = table_of(X)
     n, distinct = len(inputs), distinct_rows(inputs)
     # a fit takes one inducing input per distinct row at most, whatever it is asked for
-    tried = sorted({count for count in counts if count <= distinct})
+    try:
+        tried = sorted({count for count in map(operator.index, counts) if count <= distinct})
+    except TypeError:
+        raise UserError(f"counts is {counts!r}; give a list of whole numbers") from None
     if not tried:
         raise UserError(
             f"no count of inducing points is at most the {distinct} distinct rows of the table"

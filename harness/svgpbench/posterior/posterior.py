@@ -342,7 +342,10 @@ class Posterior:
                 columns["variance"] = facts.y_scale**2 * variance
             if std:
                 columns["std"] = facts.y_scale * np.asarray(conditional.predictive_sd(ops, mu, v))
-            levels = [float(level) for level in quantiles]
+            try:
+                levels = [float(level) for level in quantiles]
+            except (TypeError, ValueError):
+                raise UserError(f"quantiles is {quantiles!r}; give a list of levels") from None
             if levels:
                 y = np.asarray(conditional.predictive_quantiles(ops, levels, mu, v))
                 for level, values in zip(levels, facts.y_mean + facts.y_scale * y, strict=True):
