@@ -25,6 +25,13 @@ def test_text_is_one_line(regressed: Posterior) -> None:
     )
 
 
+def test_rows_that_nobody_counted_are_not_told(regressed: Posterior) -> None:
+    """Another library's posterior does not say how many rows trained it."""
+    unknown = dataclasses.replace(regressed, facts=regressed.facts.model_copy(update={"n": 0}))
+    assert repr(unknown).startswith("<Posterior t-svgp, gaussian, matern52, D=2, M=12, ")
+    assert ">2 inputs<" in unknown._repr_html_() and "rows" not in unknown._repr_html_()
+
+
 def test_html_has_the_curve_of_the_bound_and_escapes_names() -> None:
     X, y = regression()
     posterior = fit(X.rename(columns={"left": "<b>"}), y, inducing=5, training=QUICK)

@@ -15,8 +15,8 @@ from svgpbench.stats.convergence import BoundTrace, bound_trace
 if TYPE_CHECKING:
     from svgpbench.posterior.posterior import Floats, Posterior, TrainingFacts
 
-SHOWN_INPUTS = 12
-"""Most lengthscales in an HTML summary."""
+SHOWN = 12
+"""Most hyperparameters in an HTML summary."""
 
 SPARKLINE = (160.0, 28.0)
 """Width and height of the bound's curve in an HTML summary, in pixels."""
@@ -27,7 +27,7 @@ def summary(posterior: Posterior) -> str:
     facts = posterior.facts
     parts = [
         f"{_method_name(facts)}, {facts.likelihood.name}, {_kernel_name(facts.kernel)}",
-        f"n={facts.n}",
+        *([f"n={facts.n}"] if facts.n else []),  # 0 of another library's, which does not say it
         f"D={len(facts.features)}",
         *([] if (count := _inducing_count(posterior)) is None else [f"M={count}"]),
         *([f"ELBO {posterior.elbo:.6g}"] if facts.trace else []),
@@ -97,12 +97,12 @@ def _kernel_rows(
 def html_summary(posterior: Posterior) -> str:
     """Return an HTML table of the model, the data, the bound with its curve, and the hyperparameters."""
     facts = posterior.facts
-    count = _inducing_count(posterior)
+    count, inputs = _inducing_count(posterior), f"{len(facts.features)} inputs"
     lines = {
         "method": _method_name(facts),
         "likelihood": facts.likelihood.name,
         "kernel": _kernel_name(facts.kernel),
-        "data": f"{facts.n} rows, {len(facts.features)} inputs",
+        "data": f"{facts.n} rows, {inputs}" if facts.n else inputs,
     }
     if count is not None:
         lines["inducing inputs"] = str(count)
@@ -114,9 +114,9 @@ def html_summary(posterior: Posterior) -> str:
         if moving := unsettled(posterior):
             rows["warning"] = f"<b>{html.escape(moving)}</b>"
     table = hyperparameters(posterior)
-    for parameter, name, value in table.head(SHOWN_INPUTS).itertuples(index=False):
+    for parameter, name, value in table.head(SHOWN).itertuples(index=False):
         rows[html.escape(f"{parameter} {name}".strip())] = f"{value:.4g}"
-    if (more := len(table) - SHOWN_INPUTS) > 0:
+    if (more := len(table) - SHOWN) > 0:
         rows["…"] = f"{more} more in <code>hyperparameters()</code>"
     body = "".join(
         f'<tr><th style="text-align:left">{name}</th><td style="text-align:left">{value}</td></tr>'
