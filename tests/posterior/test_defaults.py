@@ -22,6 +22,7 @@ from svgpbench.sklearn import SVGPRegressor
         (True, {}, 20_001, 50, "t-svgp"),  # 5e7 = 20,000 · 50²
         (True, {}, 1_000, 300, "sgpr"),  # no more rows than a minibatch has
         (True, {}, 1_001, 300, "t-svgp"),
+        (True, {"optimiser": "l-bfgs"}, 20_001, 50, "sgpr"),
         (True, {"optimiser": "adam"}, 100, 50, "sgpr"),
         (True, {"batch_size": 10}, 100, 50, "t-svgp"),
         (True, {"kind": "online"}, 100, 50, "t-svgp"),
@@ -134,11 +135,13 @@ def test_none_in_the_training_is_as_if_left_out() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::svgpbench.errors.UnsettledWarning")
-def test_the_method_suits_the_rows_that_train(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_method_suits_the_rows_that_train_and_the_optimiser(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("svgpbench.posterior.defaults.MOST_WORK", 0.0)
     X, y = regression(1001)
-    for rows, method in ((None, "t-svgp"), (40, "sgpr")):
-        found = fit(X, y, inducing=5, training={"em_iterations": 1, "rows": rows})
+    for more, method in (({}, "t-svgp"), ({"rows": 40}, "sgpr"), ({"optimiser": "l-bfgs"}, "sgpr")):
+        found = fit(X, y, inducing=5, training={"em_iterations": 1} | more)
         assert found.facts.method.name == method
 
 

@@ -34,11 +34,18 @@ def auto_method(gaussian: bool, training: Mapping[str, Any], rows: int, inducing
     full-batch ones, has t-SVGP.
     """
     full_batch = "batch_size" not in training and training.get("kind", "em") == "em"
-    return "sgpr" if gaussian and full_batch and not is_large(rows, inducing) else "t-svgp"
+    return (
+        "sgpr" if gaussian and full_batch and not is_large(training, rows, inducing) else "t-svgp"
+    )
 
 
-def is_large(rows: int, inducing: int) -> bool:
-    """Return True if a step on all rows takes too long, and a minibatch has fewer rows."""
+def is_large(training: Mapping[str, Any], rows: int, inducing: int) -> bool:
+    """Return True if a step on all rows takes too long, and a minibatch has fewer rows.
+
+    It is False if the caller's training names L-BFGS, which takes all rows.
+    """
+    if training.get("optimiser") == "l-bfgs":
+        return False
     return rows > MINIBATCHES["batch_size"] and rows * inducing**2 > MOST_WORK
 
 

@@ -141,7 +141,7 @@ def fit(
         method_table = method_table | {"name": chosen}
     asked = _checked(MethodConfig, method_table)
     built = build_method(asked.name, asked.options)
-    large = is_automatic and gaussian and is_large(rows, count)
+    large = is_automatic and gaussian and is_large(given, rows, count)
     with tempfile.TemporaryDirectory(prefix="svgpbench-fit-") as folder:
         path = Path(folder) / "table.parquet"
         data = {
