@@ -35,6 +35,7 @@ from svgpbench.training.checkpoints import EVERY_S, Checkpoint
 from svgpbench.training.chunked import trainer_class
 from svgpbench.training.em import Trainer
 from svgpbench.training.online import OnlineTrainer
+from svgpbench.training.trace_point import constant_scores
 from svgpbench.tree import tree_map
 from svgpbench_datasets import (
     Dataset,
@@ -324,7 +325,8 @@ def run_cell(
     facts: dict[str, Any] = {"ended": trained.ended} if trained.ended else {}
     if config.training.evaluation is not None:
         trace = {name: values for name, values in trace.items() if name in TRACED}
-        facts["constant"] = trainer.constant_scores()
+        data = trainer.data
+        facts["constant"] = constant_scores(trainer.model.likelihood, data.y, data.y_test)
     timing = {"train_s": last["seconds"]} if last else {}
     if trained.evaluations:  # only L-BFGS counts them
         timing["evaluations"] = trained.evaluations

@@ -130,11 +130,6 @@ def classes_of(y: npt.ArrayLike, n: int) -> tuple[Classes, Floats]:
     return classes, ranks[codes]
 
 
-def classes_of_names(names: Sequence[str]) -> Classes:
-    """Return the classes of a posterior that has only their names."""
-    return Classes(labels=tuple(names), dtype="str")
-
-
 def _factorised(y: npt.ArrayLike, n: int) -> tuple[npt.NDArray[np.intp], list[Any], Any]:
     """Return codes [n] of labels y [n], the distinct labels in order of appearance, and the dtype of y."""
     array = vector(y, n)

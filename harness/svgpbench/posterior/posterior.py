@@ -29,7 +29,7 @@ from svgpbench.numerics.streams import Stream
 from svgpbench.ops import Tree
 from svgpbench.posterior import display
 from svgpbench.posterior.given import columns, finite, frame_of, refuse_far_rows, vector
-from svgpbench.posterior.labels import Classes, classes_of_names
+from svgpbench.posterior.labels import Classes
 from svgpbench.posterior.pseudo_data import PseudoData, pseudo_data
 from svgpbench.posterior.update import updated
 from svgpbench.training.batches import EVALUATION_ROWS
@@ -125,7 +125,7 @@ class Posterior:
     @property
     def classes(self) -> Classes:
         """Labels of the classes; those of another library or an old file are their names."""
-        return self.facts.classes or classes_of_names(self.facts.class_labels or ())
+        return self.facts.classes or Classes(labels=self.facts.class_labels or (), dtype="str")
 
     @property
     def trace(self) -> pd.DataFrame:
@@ -517,8 +517,22 @@ class Posterior:
         return generator.standard_normal((likelihood.samples, likelihood.latents))
 
     def inputs(self, X: npt.ArrayLike | pd.DataFrame) -> Floats:
-        """Return inputs X as [t, D], with the columns of a frame chosen by name; raises `UserError`."""
-        return _columns(X, self.facts.features)
+        """Return inputs X as [t, D], with the columns of a frame chosen by name.
+
+        Raises `UserError` for a missing column, another shape, or a value that is not finite.
+        """
+        features = self.facts.features
+        if (frame := frame_of(X)) is not None:
+            by_name = columns(frame)
+            for name in features:
+                if name not in by_name:
+                    raise UserError(f"X has no column {name!r}, which the posterior was trained on")
+            rows = np.stack([finite(by_name[name], f"X[{name!r}]") for name in features], axis=-1)
+        else:
+            rows = finite(X, "X")
+        if rows.ndim != 2 or rows.shape[1] != len(features) or not len(rows):
+            raise UserError(f"X has shape {rows.shape}; give some rows of {len(features)} inputs")
+        return rows
 
     def standardised_inputs(self, X: npt.ArrayLike | pd.DataFrame) -> list[Floats]:
         """Return inputs X [t, D] in the units of the model, in chunks of rows; raises `UserError`."""
@@ -534,21 +548,3 @@ class Posterior:
         if self.facts.class_labels is not None:
             return self.classes.numbers(y, n)
         return (finite(vector(y, n), "y") - self.facts.y_mean) / self.facts.y_scale
-
-
-def _columns(X: npt.ArrayLike | pd.DataFrame, features: Sequence[str]) -> Floats:
-    """Return X as [t, D], with the columns of a frame chosen by name.
-
-    Raises `UserError` for a missing column, another shape, or a value that is not finite.
-    """
-    if (frame := frame_of(X)) is not None:
-        by_name = columns(frame)
-        for name in features:
-            if name not in by_name:
-                raise UserError(f"X has no column {name!r}, which the posterior was trained on")
-        rows = np.stack([finite(by_name[name], f"X[{name!r}]") for name in features], axis=-1)
-    else:
-        rows = finite(X, "X")
-    if rows.ndim != 2 or rows.shape[1] != len(features) or not len(rows):
-        raise UserError(f"X has shape {rows.shape}; give some rows of {len(features)} inputs")
-    return rows

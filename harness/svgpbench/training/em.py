@@ -36,7 +36,7 @@ from svgpbench.training.guard import (
 from svgpbench.training.schedules import cool_down_factor, rate_at
 from svgpbench.training.session import start_session
 from svgpbench.training.state import End, Ended, TracePoint, TrainState
-from svgpbench.training.trace_point import constant_scores, hyperparameters, scores
+from svgpbench.training.trace_point import hyperparameters, scores
 from svgpbench.tree import leaves, named_leaves, tree_map
 
 MAX_BOUND_PER_ROW = 1e12
@@ -373,10 +373,6 @@ class Trainer:
         # float32 predictions are scored in float64 too, so the scores of both dtypes round alike
         all_rows = tree_map(lambda *xs: np.concatenate(xs, axis=-1, dtype=np.float64), *predicted)
         return scores(self.model.likelihood.task, all_rows, d.y_test, d.y_scale)
-
-    def constant_scores(self) -> dict[str, float]:
-        """Return the scores of the best prediction that ignores the inputs; see `constant_scores`."""
-        return constant_scores(self.model.likelihood, self.data.y, self.data.y_test)
 
     def step_control(self, state: TrainState) -> dict[str, int]:
         """Return the halvings of the rates so far, and the number of training rows with β < 0 if possible."""
