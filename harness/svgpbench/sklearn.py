@@ -1,7 +1,7 @@
 """scikit-learn estimators over `svgpbench.api.fit`: `SVGPRegressor` and `SVGPClassifier`.
 
-They need the extra `svgpbench[sklearn]`. Both take the arguments of `fit` as parameters, so that pipelines,
-`cross_val_score` and `GridSearchCV` work on them.
+They need the extra `svgpbench[sklearn]`. Their parameters are arguments of `fit`: all but `dtype`, `timeout`
+and `progress`, with `random_state` for `seed`. Pipelines, `cross_val_score` and `GridSearchCV` work on them.
 """
 
 from __future__ import annotations
