@@ -83,6 +83,10 @@ def test_a_change_of_units_changes_the_units_of_predictions_only(of: str, unit: 
     [
         ({"inducing": 8.5}, "inducing is 8.5; give how many"),
         ({"inducing": True}, "inducing is True; give how many"),
+        (
+            {"likelihood": "poisson"},
+            "likelihood 'poisson' takes counts 0, 1, 2, …, but y[0] holds ",
+        ),
         ({"training": [50]}, "training is [50]; give a table"),
         ({"method": 5}, "method is 5; give a name, or a table"),
         ({"kernel": None}, "kernel is None; give a name, or a table"),

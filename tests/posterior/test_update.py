@@ -125,7 +125,7 @@ def test_other_methods_are_refused_by_the_names_of_those_that_can(method: str) -
 def test_wrong_rows_are_refused() -> None:
     _, old, (X, _) = parts("poisson")
     counted = built("t-svgp", "poisson", rows=old)
-    with pytest.raises(UserError, match=r"takes counts 0, 1, 2.*row 1 holds -1"):
+    with pytest.raises(UserError, match=r"takes counts 0, 1, 2.*y\[0\] holds -1"):
         counted.update(X[:1], [-1.0])
     with pytest.raises(UserError, match="y has shape"):
         counted.update(X, [1.0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -68,30 +68,35 @@ def _refuse_tiny(
         )
 
 
-def misfit(likelihood: Likelihood, y: np.typing.NDArray[np.float64]) -> str:
-    """Return the reason why the likelihood does not accept targets y [n]; empty if it does."""
-    is_count = (y == np.floor(y)) & (y >= 0)
-    if likelihood.support == "binary":
-        return _outside(y, is_count & (y < 2), "takes labels 0 and 1", "softmax takes more classes")
-    if isinstance(likelihood, MulticlassLikelihood):
-        last = likelihood.classes - 1
-        remedy = "set likelihood.classes to the number of classes"
-        return _outside(y, is_count & (y <= last), f"takes labels 0 to {last}", remedy)
-    if likelihood.support == "counts":
-        remedy = "a count is a whole number, at least 0"
-        return _outside(y, is_count, "takes counts 0, 1, 2, …", remedy)
-    if likelihood.support == "positive":
-        return _outside(
-            y, y > 0.0, "takes numbers above 0", "remove such rows, or use another likelihood"
-        )
-    return ""
-
-
-def _outside(
-    y: np.typing.NDArray[np.float64], fits: np.typing.NDArray[np.bool_], accepted: str, remedy: str
+def misfit(
+    likelihood: Likelihood,
+    y: np.typing.NDArray[np.float64],
+    place: Callable[[int], str] = lambda row: f"row {row + 1}",
 ) -> str:
-    """Return the first target that is not accepted, and the remedy; empty if all are accepted."""
+    """Return the reason why the likelihood does not accept targets y [n]; empty if it does.
+
+    `place` gives the words for a target from its index.
+    """
+    fits, accepted, remedy = _accepted(likelihood, y)
     if fits.all():
         return ""
     row = int(np.argmin(fits))
-    return f"{accepted}, but row {row + 1} holds {y[row]:g}; {remedy}"
+    return f"{accepted}, but {place(row)} holds {y[row]:g}; {remedy}"
+
+
+def _accepted(
+    likelihood: Likelihood, y: np.typing.NDArray[np.float64]
+) -> tuple[np.typing.NDArray[np.bool_], str, str]:
+    """Return which targets a likelihood accepts, in words too, and the remedy for others."""
+    is_count = (y == np.floor(y)) & (y >= 0)
+    if likelihood.support == "binary":
+        return is_count & (y < 2), "takes labels 0 and 1", "softmax takes more classes"
+    if isinstance(likelihood, MulticlassLikelihood):
+        last = likelihood.classes - 1
+        remedy = "set likelihood.classes to the number of classes"
+        return is_count & (y <= last), f"takes labels 0 to {last}", remedy
+    if likelihood.support == "counts":
+        return is_count, "takes counts 0, 1, 2, …", "a count is a whole number, at least 0"
+    if likelihood.support == "positive":
+        return y > 0.0, "takes numbers above 0", "remove such rows, or use another likelihood"
+    return np.full(len(y), True), "", ""

@@ -34,6 +34,7 @@ from svgpbench.errors import DataWarning, UnsettledWarning, UserError, on_one_li
 from svgpbench.experiments.cell import load_data
 from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.identity import OtherCode, code_of
+from svgpbench.experiments.likelihood_of_data import misfit
 from svgpbench.experiments.validation import check_cells
 from svgpbench.likelihoods import GaussianLikelihood, build_likelihood
 from svgpbench.likelihoods.likelihood import Likelihood
@@ -289,6 +290,8 @@ def _table(
             )
     else:
         values = finite(vector(y, len(table)), "y")
+        if wrong := misfit(likelihood, values, "y[{}]".format):
+            raise UserError(f"likelihood {likelihood.name!r} {wrong}")
     target = str(getattr(y, "name", None) or "y")
     while target in table:
         target += "_"

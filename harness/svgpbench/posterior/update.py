@@ -56,7 +56,7 @@ def updated(posterior: Posterior, X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayL
         )
     rows = np.concatenate(posterior.standardised_inputs(X))
     targets = posterior.standardised_targets(y, len(rows))
-    if wrong := misfit(model.likelihood, targets):
+    if wrong := misfit(model.likelihood, targets, "y[{}]".format):
         raise UserError(f"likelihood {model.likelihood.name!r} {wrong}")
     ops, theta, old = load_backend("numpy"), posterior.theta, posterior.state
     # far rows overflow in a squared distance; they are named below instead
