@@ -124,11 +124,11 @@ def fit(
     table, target, classes = _table(X, y, model_of_y)
     name, _, mode = backend.partition(":")
     if isinstance(inducing, Mapping):
-        inducing = _plain(inducing)
+        basis = _plain(inducing)
+    elif isinstance(inducing, bool) or not isinstance(inducing, int | np.integer):
+        raise UserError(f"inducing is {inducing!r}; give how many, or a table with its count")
     else:
-        if isinstance(inducing, bool) or not isinstance(inducing, int | np.integer):
-            raise UserError(f"inducing is {inducing!r}; give how many, or a table with its count")
-        inducing = {"count": min(int(inducing), distinct_rows(table.drop(columns=target)))}
+        basis = {"count": min(int(inducing), distinct_rows(table.drop(columns=target)))}
     if not isinstance(training, Mapping | None):
         raise UserError(f"training is {training!r}; give a table, such as {{'em_iterations': 50}}")
     given, method_table = dict(training or {}), _named(method, "method")
@@ -136,7 +136,7 @@ def fit(
     given = {key: x for key, x in given.items() if x is not None}  # None is as if left out
     is_automatic = method_table.get("name") == AUTO
     gaussian = isinstance(model_of_y, GaussianLikelihood)
-    count = _checked(InducingConfig, inducing, "inducing").count
+    count = _checked(InducingConfig, basis, "inducing").count
     if is_automatic:
         chosen = auto_method(gaussian, given, rows, count)
         method_table = method_table | {"name": chosen}
@@ -160,7 +160,7 @@ def fit(
             "split": {"kind": "none"},
             "kernel": _named(kernel, "kernel"),
             "likelihood": likelihood_table,
-            "inducing": inducing,
+            "inducing": basis,
             "training": training_of(given, built, dtype, large=large),
             "method": method_table,
             "backend": {"name": name, "mode": mode} | {"dtype": dtype, "device": device},

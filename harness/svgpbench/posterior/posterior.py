@@ -536,9 +536,8 @@ class Posterior:
 
     def standardised_inputs(self, X: npt.ArrayLike | pd.DataFrame) -> list[Floats]:
         """Return inputs X [t, D] in the units of the model, in chunks of rows; raises `UserError`."""
-        with np.errstate(
-            over="ignore"
-        ):  # far rows are infinite then, and refused by who reads them
+        # far rows are infinite then, which all that reads them refuses
+        with np.errstate(over="ignore"):
             rows = (self.inputs(X) - self.x_mean) / self.x_scale
         # L⁻¹K(Z, X) of all rows at once may not fit in memory
         return [rows[i : i + EVALUATION_ROWS] for i in range(0, len(rows), EVALUATION_ROWS)]
