@@ -17,7 +17,7 @@ from sklearn.model_selection import cross_val_score
 from small_fits import QUICK, regression
 
 from svgpbench.api import UserError, fit
-from svgpbench.experiments.cell import load_data
+from svgpbench.experiments.cell import _loaded_data
 from svgpbench.posterior.cell import run_cell
 from svgpbench.runs.process import WorkerProcess
 from svgpbench.sklearn import SVGPRegressor
@@ -64,13 +64,13 @@ def test_no_process_keeps_the_table_of_a_fit(monkeypatch: pytest.MonkeyPatch) ->
     ask = WorkerProcess.run
 
     def run(worker: WorkerProcess, request: Any, *more: Any) -> Any:
-        assert load_data.cache_info().currsize == 0
+        assert _loaded_data.cache_info().currsize == 0
         run_cell(request.config)  # as the worker does
         return ask(worker, request, *more)
 
     monkeypatch.setattr(WorkerProcess, "run", run)
     means()
-    assert load_data.cache_info().currsize == 0
+    assert _loaded_data.cache_info().currsize == 0
 
 
 def test_joblibs_threads_score_as_one_does() -> None:

@@ -93,6 +93,11 @@ def _loaded_data(config: DataConfig, state: tuple[Any, ...]) -> Dataset:
         return dataset
 
 
+def forget_data() -> None:
+    """Drop the data sets that `load_data` keeps for the next cell."""
+    _loaded_data.cache_clear()
+
+
 def identify(config: CellConfig) -> CellIdentity:
     """Return the complete configuration of a cell and its id. Imports no framework."""
     return identity_of(

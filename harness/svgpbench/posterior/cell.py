@@ -8,7 +8,7 @@ import numpy as np
 
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
-from svgpbench.experiments.cell import build_trainer, load_data
+from svgpbench.experiments.cell import build_trainer, forget_data, load_data
 from svgpbench.experiments.identity import completed
 from svgpbench.experiments.outcome import CellOutcome, columns
 from svgpbench.posterior.kept import save_posterior
@@ -53,7 +53,7 @@ def run_cell(
         save_posterior(
             Posterior(facts, theta, state, scaled.mean, scaled.scale), posterior_path(config)
         )
-    load_data.cache_clear()  # the next fit has another table
+    forget_data()  # the next fit has another table
     return outcome
 
 

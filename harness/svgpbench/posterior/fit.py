@@ -31,7 +31,7 @@ from svgpbench.config import (
     TrainingConfig,
 )
 from svgpbench.errors import DataWarning, UnsettledWarning, UserError, on_one_line
-from svgpbench.experiments.cell import load_data
+from svgpbench.experiments.cell import forget_data
 from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.identity import OtherCode, code_of
 from svgpbench.experiments.likelihood_of_data import misfit
@@ -211,7 +211,7 @@ def _trained(config: CellConfig, timeout: float | None) -> Posterior:
     try:
         check_cells([config])
     finally:
-        load_data.cache_clear()  # no later fit reads this table, and it may be large
+        forget_data()  # no later fit reads this table, and it may be large
     kind, environment = WorkerKind.for_cell(config), dict(os.environ)
     worker = None
     while worker is None:
