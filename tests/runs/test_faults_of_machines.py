@@ -27,6 +27,8 @@ from svgpbench.results.store import record_of, records_in
 from svgpbench.runs import scheduler
 from svgpbench.runs.core_locks import LOCKS_VARIABLE
 from svgpbench.runs.events import Event, Finished, Noticed, Summary
+from svgpbench.runs.pool import run_cells
+from svgpbench.runs.slots import Slot
 
 Run = Callable[..., Summary]
 RUNNER = """
@@ -308,3 +310,36 @@ def test_a_cell_that_another_run_failed_at_meanwhile_is_not_run_again(
     summary = run(cells[0], slow, cells[1], on_event=on_event)
     assert (len(summary.records), summary.elsewhere) == (2, 1)
     assert run(cells[1]).records[0].status == "error"
+
+
+class NowhereToRun:
+    """An executor without a slot, for whose cells another run writes records before they are given up."""
+
+    size = 0
+
+    def __init__(self, made_elsewhere: Callable[[], None]) -> None:
+        self.made_elsewhere = made_elsewhere
+
+    def slots(self, cells: object, alone: bool) -> NowhereToRun:
+        return self
+
+    def now(self) -> list[Slot]:
+        return []
+
+    def unschedulable_reason(self, waiting: object) -> str:
+        self.made_elsewhere()
+        return "no worker has a GPU"
+
+
+def test_a_cell_that_no_slot_can_run_keeps_the_record_that_another_run_made_meanwhile(
+    run: Run, tmp_path: Path
+) -> None:
+    made, never = make_config("finish"), make_config("finish", seed=1)
+
+    def make_one() -> None:
+        run_cells([made], results=tmp_path / "results", jobs=1, target="fake_cells")
+
+    summary = run(made, never, executor=NowhereToRun(make_one))
+    assert (summary.counts, summary.elsewhere) == ({"skipped": 1}, 1)
+    ended = {r.config.seed: r.status for r in records_in(tmp_path / "results", "fake").records}
+    assert ended == {0: "ok", 1: "skipped"}

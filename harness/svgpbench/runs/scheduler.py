@@ -130,10 +130,22 @@ class Scheduler:
             and (why := slots.unschedulable_reason(waiting))
         ):
             while (planned := cell_queue.take(0)) is not None:
-                ran = Ran(
-                    Answer(status="skipped", message=why), WorkerFacts(fresh=True, cells_before=0)
-                )
-                self._write(planned, ran, datetime.now(UTC), 0.0, 0, messages)
+                self._skip(planned, why, messages)
+
+    def _skip(self, planned: PlannedCell, why: str, messages: queue.Queue[_Message]) -> None:
+        """Record a cell as skipped, unless another run computes it or has made its record."""
+        if not self.locks.acquire(planned.cell_id):
+            self._locked_by_others.append(planned)
+            return
+        try:
+            if (record := self._record_by_others(planned)) is not None:
+                self._count_done_by_others(record, 0, messages)
+                return
+            answer = Answer(status="skipped", message=why)
+            ran = Ran(answer, WorkerFacts(fresh=True, cells_before=0))
+            self._write(planned, ran, self._start_time(planned), 0.0, 0, messages)
+        finally:
+            self.locks.release(planned.cell_id)
 
     def _requeue_unlocked(self, cell_queue: CellQueue, messages: queue.Queue[_Message]) -> None:
         """Queue the cells that another run has unlocked without making their records."""
