@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from itertools import pairwise
 from pathlib import Path
 
@@ -275,3 +276,21 @@ def test_a_task_waits_for_the_cores_of_a_run_and_of_a_timing() -> None:
         pass
     with reserved_cores(1, False, Stop()) as mine, timing_cores(len(cores)) as timed:
         assert timed.note == f"no free core: another run has core {mine[0]} too"
+
+
+class ManyWorkers:
+    """A client of an older Dask, which tells of five workers unless it is asked for all."""
+
+    status = "running"
+
+    def scheduler_info(self, n_workers: int = 5) -> dict[str, object]:
+        workers = {f"tcp://host:{port}": {"nthreads": 2} for port in range(8)}
+        told = workers if n_workers < 0 else dict([*workers.items()][:n_workers])
+        return {"workers": told}
+
+    def submit(self, *task: object, **options: object) -> Future:
+        return Future()
+
+
+def test_every_worker_of_a_large_cluster_is_used() -> None:
+    assert DaskExecutor(ManyWorkers()).size == 16

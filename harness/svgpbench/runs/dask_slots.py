@@ -222,7 +222,8 @@ class DaskExecutor:
     def _update_workers(self) -> None:
         """Update the list of workers: ask new ones for their properties, and mark those that left."""
         try:
-            present = self.client.scheduler_info()["workers"]
+            # all of them: before Dask 2026.7 the default was five
+            present = self.client.scheduler_info(n_workers=-1)["workers"]
         except (OSError, TimeoutError) as error:
             raise self.lost_scheduler() from error
         for address in [*self._workers]:
