@@ -71,8 +71,13 @@ def survive_command(
     cells = [
         cell
         for cell in cells_of(declared, {x: tuple(LIBRARIES[x].methods) for x in shown}, problems)
-        if declared.problems[cell.problem].likelihood.name not in LIBRARIES[cell.library].lacks
+        if LIBRARIES[cell.library].has(declared.problems[cell.problem].likelihood.name)
     ]
+    if not cells:
+        raise UserError(
+            f"none of {', '.join(shown)} has the likelihood of {', '.join(problems)}; name another "
+            "--library or --problem"
+        )
     if not from_records:
         run_cells(
             declared,

@@ -260,6 +260,24 @@ def test_a_mistake_is_one_line_and_exit_code_2(
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("ard = false", 'name = "se", ard = false', "every library has matern52 with one"),
+        ("ard = false", "ard = true", "set kernel.ard = false"),
+        ('"gaussian", noise_variance = 0.1', '"student-t"', "none of gpflow, gpjax has the likel"),
+    ],
+)
+def test_a_model_that_a_library_does_not_build_is_refused(
+    survive: Survive, old: str, new: str, said: str
+) -> None:
+    """GPflow's script would take any other likelihood for a Bernoulli one."""
+    survive.plan.write_text(survive.plan.read_text().replace(old, new))
+    peers = ("--library", "gpflow", "--library", "gpjax", "--from-records")
+    code, out, err = survive(*(peers if "student-t" in new else OURS), "--problem", "steady")
+    assert (code, out, err.count("\n")) == (2, "", 1) and said in err
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("steps = [", "plan"),

@@ -18,19 +18,28 @@ from svgpbench.plugins import PEERS, load
 class Library(NamedTuple):
     """Library with its script for `serve.py` and its natural-gradient methods, by name with their titles.
 
-    It has no such method for the likelihoods in `lacks`.
+    `likelihoods` are those that its script builds with these methods; None means every likelihood.
     """
 
     script: Path
     methods: dict[str, str]
-    lacks: tuple[str, ...] = ()
+    likelihoods: tuple[str, ...] | None = None
+
+    def has(self, likelihood: str) -> bool:
+        """Return True if its script builds a likelihood."""
+        return self.likelihoods is None or likelihood in self.likelihoods
 
 
+OF_ONE_LATENT = ("gaussian", "bernoulli-probit")
 LIBRARIES: dict[str, Library] = {
     OURS: Library(Path(__file__).with_name("ours.py"), {"t-svgp": "t-SVGP", "q-svgp": "q-SVGP"}),
-    "gpflow": Library(GPFLOW.script, {"natgrad": "GPflow"}),
-    "gpytorch": Library(GPYTORCH.script, {"ngd": "GPyTorch", "ngd-tril": "GPyTorch tril"}),
-    "gpjax": Library(GPJAX.script, {"natgrad": "GPJax", "dual": "GPJax dual"}, lacks=("softmax",)),
+    "gpflow": Library(GPFLOW.script, {"natgrad": "GPflow"}, (*OF_ONE_LATENT, "softmax")),
+    "gpytorch": Library(
+        GPYTORCH.script,
+        {"ngd": "GPyTorch", "ngd-tril": "GPyTorch tril"},
+        (*OF_ONE_LATENT, "softmax"),
+    ),
+    "gpjax": Library(GPJAX.script, {"natgrad": "GPJax", "dual": "GPJax dual"}, OF_ONE_LATENT),
 }
 
 

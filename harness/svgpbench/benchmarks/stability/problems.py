@@ -20,9 +20,10 @@ classes), `lengthscales` [], `variance`, and `noise_variance` (0 if the noise is
 def make_arrays(plan: StabilityPlan, name: str, seed: int) -> Arrays:
     """Make the arrays of a problem for a seed. Raises `UserError` if the problem does not fit the map."""
     problem = plan.problems[name]
-    if problem.kernel.ard:
+    if problem.kernel.name != "matern52" or problem.kernel.ard:
         raise UserError(
-            f"problem {name!r}: a survival map has one kernel of one lengthscale; set kernel.ard = false"
+            f"problem {name!r}: every library has matern52 with one lengthscale here; "
+            "leave kernel.name out and set kernel.ard = false"
         )
     # a run takes the first M of these inducing inputs, so that those of two sizes are nested
     ready, model, theta = start_of(name, problem, plan.most_inducing, plan.checked_rows, seed)
