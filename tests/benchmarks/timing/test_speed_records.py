@@ -13,6 +13,7 @@ from matplotlib.image import imread
 
 from svgpbench.benchmarks.timing.floor import StepWork
 from svgpbench.benchmarks.timing.rates import Rates
+from svgpbench.benchmarks.timing.record_files import write_report
 from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
 from svgpbench.benchmarks.timing.roofline import draw_roofline
 from svgpbench.benchmarks.timing.rounds import Round
@@ -100,6 +101,19 @@ def test_nothing_of_a_roofline_is_cut_off(tmp_path: Path) -> None:
     drawn = imread(out)[:, :, :3]
     for edge in (drawn[:2], drawn[-2:], drawn[:, :2], drawn[:, -2:]):
         assert (edge == 1.0).all()
+
+
+def test_a_record_of_a_run_without_a_limit_on_other_processes_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The records of `timing.device` are of such runs."""
+    path = stored(tmp_path)
+    report = SpeedReport.from_json(json.loads(path.read_text(encoding="utf-8")))
+    report.settings["max_other_cores"] = float("inf")
+    write_report(path, report)
+    assert exit_code(["speed", "--load", str(path)]) == 0
+    assert "0 of 1 rounds discarded" in capsys.readouterr().out
+    assert json.loads(path.read_text(encoding="utf-8"))["settings"]["max_other_cores"] is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"cells": 3}', '{"cells": [{}]}'])

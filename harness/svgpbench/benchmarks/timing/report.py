@@ -235,10 +235,11 @@ class SpeedReport:
 
         Raises `ValueError`, `TypeError` or `KeyError` for anything else.
         """
-        _read(_LIMIT, record["settings"]["max_other_cores"])
+        limit = _read(_LIMIT, record["settings"]["max_other_cores"])
         return cls(
             cells=[_cell_of(values) for values in record["cells"]],
-            settings=record["settings"],
+            # JSON has no infinity: a run that discarded no round has null
+            settings=record["settings"] | {"max_other_cores": math.inf if limit is None else limit},
             environment=_read(_SOURCES, record["environment"]),
             interrupted=record["interrupted"],
             rates=_read(_RATES, record.get("rates", {})),
@@ -247,7 +248,7 @@ class SpeedReport:
         )
 
 
-_CELL, _LIMIT = TypeAdapter(TimedCell), TypeAdapter(NonNegativeFloat)
+_CELL, _LIMIT = TypeAdapter(TimedCell), TypeAdapter[float | None](NonNegativeFloat | None)
 _RATES = TypeAdapter(dict[str, Annotated[dict[str, Rates], Field(min_length=1)]])
 _SOURCES = TypeAdapter(dict[str, dict[str, Any]])
 _REASONS, _LINES = TypeAdapter(dict[str, str]), TypeAdapter(list[str])
