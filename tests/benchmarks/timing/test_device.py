@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,6 +56,21 @@ def test_an_error_is_a_line_that_is_tried_again_and_nothing_starts_too_late(
     file.write_text(file.read_text()[:-9])
     (again,) = measure("numpy", "cpu", ARITHMETIC, tmp_path, far)
     assert (again["part"], len(lines(tmp_path))) == ("second", 4)
+
+
+def test_a_folder_has_the_measurements_of_one_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(device, "parts_of", lambda *_: iter({"first": lambda: 1}.items()))
+    command = ["device", str(tmp_path), "--here", "--backend", "numpy", "--device"]
+    for _ in range(2):
+        monkeypatch.setattr(sys, "argv", [*command, "cpu"])
+        device.main()
+    assert len(lines(tmp_path)) == 1
+    monkeypatch.setattr(sys, "argv", [*command, "cuda"])
+    with pytest.raises(SystemExit, match="2"):
+        device.main()
+    assert "has measurements on cpu; name another folder" in capsys.readouterr().err
 
 
 def names(extent: Extent) -> Iterator[str]:

@@ -33,6 +33,7 @@ from svgpbench.runs.worker_setup import worker_environment
 Part: TypeAlias = tuple[str, Callable[[], Any]]
 """Name of a measurement, and the function that makes it."""
 
+LINES: Final = "device.jsonl"
 MOST_ENTRIES: Final = 2**28
 """Most numbers of a stack of matrices: 2 GiB in float64, of which a chain of operations holds several."""
 
@@ -94,6 +95,16 @@ def parts_of(backend: str, device: str, extent: Extent, folder: Path) -> Iterato
             yield f"{backend}: arithmetic, M = {M}, P = {P}", partial(arithmetic, M, P)
 
 
+def recorded(folder: Path) -> list[dict[str, Any]]:
+    """Return the lines of `folder`. An incomplete last line, of a run that was killed, is removed."""
+    file = folder / LINES
+    lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
+    if lines and not lines[-1].endswith("\n"):
+        lines.pop()
+        file.write_text("".join(lines), "utf-8")
+    return [json.loads(line) for line in lines]
+
+
 def measure(
     backend: str, device: str, extent: Extent, folder: Path, end: float
 ) -> Iterator[dict[str, Any]]:
@@ -102,12 +113,7 @@ def measure(
     None is started after `end`, a time of `time.monotonic`. One that fails is a line with its error, and is
     tried again by the next run.
     """
-    file = folder / "device.jsonl"
-    lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
-    if lines and not lines[-1].endswith("\n"):  # a run that was killed while it wrote
-        lines.pop()
-        file.write_text("".join(lines), "utf-8")
-    done = {line["part"] for line in map(json.loads, lines) if "result" in line}
+    done = {line["part"] for line in recorded(folder) if "result" in line}
     for part, work in parts_of(backend, device, extent, folder):
         if part in done:
             continue
@@ -120,7 +126,7 @@ def measure(
         except Exception as error:  # of a framework on a machine that nobody has seen
             line["error"] = f"{type(error).__name__}: {error}"
         line["seconds"] = round(time.monotonic() - start, 2)
-        with file.open("a", encoding="utf-8") as out:
+        with (folder / LINES).open("a", encoding="utf-8") as out:
             out.write(f"{json.dumps(line)}\n")
         yield line
 
@@ -141,6 +147,9 @@ def main() -> None:
     asked = parser.parse_args()
     end = time.monotonic() + asked.seconds
     asked.folder.mkdir(parents=True, exist_ok=True)
+    # a part's name and a record's file are without the device
+    if others := {line["device"] for line in recorded(asked.folder)} - {asked.device}:
+        parser.error(f"{asked.folder} has measurements on {min(others)}; name another folder")
     backends = asked.backend or ["jax", "torch:compile"]
     if asked.here:
         (backend,) = backends
