@@ -15,6 +15,7 @@ from svgpbench.benchmarks.timing.record_files import read_report
 from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell, check_agreement
 from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.benchmarks.timing.tables import times_table
+from svgpbench.cli import speed
 from svgpbench.cli.application import exit_code
 
 
@@ -133,6 +134,16 @@ def test_ratio_is_taken_round_by_round_where_both_are_clean() -> None:
     assert ratio is not None and (ratio.median, ratio.least, ratio.of) == (3.0, 2.0, 3)
     report = SpeedReport([ours, theirs], {"max_other_cores": 0.1}, {})
     assert report.to_json()["cells"][0]["faster_than"]["gpflow m"]["median"] == 3.0
+
+
+def test_a_run_with_nothing_to_time_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where no framework is installed and no backend is named."""
+    monkeypatch.setattr(speed, "frameworks", dict)
+    assert exit_code(["speed", "--problem", "tiny"]) == 2
+    told = capsys.readouterr().err
+    assert "no backend to time" in told and told.count("\n") == 1
 
 
 def test_command_refuses_mistakes_in_one_line() -> None:

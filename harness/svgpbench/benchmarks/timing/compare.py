@@ -22,7 +22,7 @@ from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused, Time
 from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell, check_agreement
 from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.environment import describe
-from svgpbench.errors import refuse_unknown
+from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.runs.core_locks import timing_cores
 
 # CPU counters tick every 10 ms: in a round of 0.4 s one tick is 0.025 cores
@@ -71,9 +71,14 @@ def run_speed(
         The report. It is marked `interrupted` until all is timed, and after Ctrl-C.
 
     Raises:
-        UserError: for an unknown name, a missing framework, or more threads than cores.
+        UserError: for an unknown name, a missing framework, more threads than cores, or nothing to time.
     """
     peers, methods = peers or {}, methods or tuple(usual_methods())
+    if not (backends or peers):
+        raise UserError(
+            "no backend to time: no framework is installed (`svgpbench list backends` says how to "
+            "install one); name numpy, which needs none"
+        )
     check_names(problems, backends, steps, methods)
     report = SpeedReport(
         cells=[],
