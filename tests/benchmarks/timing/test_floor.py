@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,20 @@ def test_what_has_no_floor_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = replace(report, interrupted=True, without_floor={})
     add_floor(stopped)
     assert stopped.without_floor == {}
+
+
+def test_a_count_of_work_that_is_interrupted_leaves_the_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stop(*_: object) -> StepWork:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("svgpbench.benchmarks.timing.floor_run.work_of", stop)
+    cell = TimedCell("tiny", "e_step", "numpy", "t-svgp", "t-svgp", False)
+    report = SpeedReport([cell], {"threads": 1, "device": "cpu", "max_other_cores": 0.1}, {})
+    with suppress(KeyboardInterrupt):  # which would end pytest
+        add_floor(report)
+    assert report.interrupted and not report.rates
 
 
 def test_floors_stand_under_their_headings(small_run: SpeedReport) -> None:

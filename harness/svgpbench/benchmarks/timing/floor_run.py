@@ -45,16 +45,16 @@ def add_floor(report: SpeedReport, on_progress: Callable[[str], None] = lambda t
     cells = [cell for cell in report.cells if not cell.peer and not cell.error]
     sources = list(dict.fromkeys(cell.source for cell in cells))
     problems = list(dict.fromkeys(cell.problem for cell in cells))
-    for problem in problems:
-        arrays = make_problem(problem)
-        for cell in (cell for cell in cells if cell.problem == problem):
-            try:
-                cell.work = work_of(arrays, cell.method, cell.step)
-            except (UserError, NotImplementedError) as error:
-                # the method needs numbers, and there are only shapes
-                report.without_floor[f"{cell.problem} {cell.step} {cell.method}"] = str(error)
     threads = report.settings["threads"]
     try:
+        for problem in problems:
+            arrays = make_problem(problem)
+            for cell in (cell for cell in cells if cell.problem == problem):
+                try:
+                    cell.work = work_of(arrays, cell.method, cell.step)
+                except (UserError, NotImplementedError) as error:
+                    # the method needs numbers, and there are only shapes
+                    report.without_floor[f"{cell.problem} {cell.step} {cell.method}"] = str(error)
         for source in [BLAS, *sources] if cells else []:
             on_progress(f"floor: {source}")
             backend, device = (source, report.settings["device"])
