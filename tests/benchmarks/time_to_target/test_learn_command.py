@@ -416,6 +416,22 @@ def test_who_is_refused_or_lives_at_no_rate_is_kept_and_not_trained() -> None:
     assert all(run.search for run in made)
 
 
+def test_rates_are_searched_on_a_backend_of_the_plan_if_no_first_run_was_ready() -> None:
+    made: list[Run] = []
+
+    def execute(run: Run) -> TrainingRecord:
+        made.append(run)
+        return TrainingRecord(run=run, status="error", message="the process ended")
+
+    (mine,) = compare(tiny_plan(backends=("torch", "jax")), "tiny", [MINE], execute)
+    assert [(run.mode, run.rates.e) for run in made] == [
+        ("torch", 0.1),
+        ("jax", 0.1),
+        ("torch", 0.3),
+    ]
+    assert mine.choice is None
+
+
 def test_records_come_back_as_they_were(tmp_path: Path) -> None:
     whole = record(PEER, (5.0, 1.0), (20.0, 0.5), mode="xla", modes={"xla": 0.1, "graph": "no"})
     searching = TrainingRecord(

@@ -75,7 +75,8 @@ def search(
 def fastest(records: Sequence[TrainingRecord]) -> str:
     """Return the mode with the shortest iterations, or that of the first record if none trained."""
     timed = [(ms, x.mode) for x in records if (ms := x.ms_an_iteration) is not None]
-    return min(timed)[1] if timed else records[0].mode
+    # a run that failed before its library was ready has only the mode that was asked for
+    return min(timed)[1] if timed else records[0].mode or records[0].run.mode
 
 
 def best_rates(records: Iterable[TrainingRecord]) -> RatePair | None:
