@@ -27,6 +27,7 @@ from svgpbench.config import LikelihoodConfig, RatePair
 from svgpbench.environment import OURS
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import build_likelihood
+from svgpbench.runs.line_process import LineProcess
 
 RESULTS = Path(__file__).parents[3] / "results" / "learning"
 
@@ -68,6 +69,25 @@ def test_rates_are_searched_without_test_rows_and_the_best_elbo_is_chosen(tmp_pa
         assert look.nlpd is None and look.seconds == 5.0
         # a test row would cost 10
         assert look.elbo == pytest.approx(-abs(record.run.rates.e - 0.3), abs=1e-4)
+
+
+def test_training_for_longer_than_an_answer_may_take_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[float] = []
+    real = LineProcess.line
+
+    def line(self: LineProcess, seconds: float | None, *rest: Any) -> bytes:
+        limits.append(seconds or 0.0)
+        return real(self, seconds, *rest)
+
+    monkeypatch.setattr(LineProcess, "line", line)
+    plan = tiny_plan(search_s=1000.0)
+    with fake_trainer(plan, tmp_path) as trainer:
+        record = trainer.run(run_of(plan, mode="fast", search=True, seconds=1000.0))
+    assert record.status == "ok"
+    # the first line, the model, 1000 s of training, and the bound
+    assert limits == [600.0, 600.0, 1600.0, 600.0]
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_a_process_sees_an_accelerator_where_it_is_to_use_it(
 def test_others_are_metered_from_the_request_to_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     process, now = TimedProcess.__new__(TimedProcess), [0.0]
 
-    def ask(self: TimedProcess, request: dict[str, Any]) -> dict[str, Any]:
+    def ask(self: TimedProcess, request: dict[str, Any], limit_s: float) -> dict[str, Any]:
         now[0] += 4.0
         return request
 

@@ -16,7 +16,12 @@ from svgpbench.benchmarks.time_to_target.problems import PreparedProblem, prepar
 from svgpbench.benchmarks.time_to_target.records import Look, TrainingRecord
 from svgpbench.benchmarks.timing.meter import Load, together
 from svgpbench.benchmarks.timing.peers import Located
-from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused, TimedProcess
+from svgpbench.benchmarks.timing.process import (
+    LIMIT_S,
+    ProcessFailed,
+    StepRefused,
+    TimedProcess,
+)
 from svgpbench.environment import OURS
 from svgpbench.numbers_file import save_arrays
 
@@ -78,7 +83,8 @@ class PlanTrainer:
                 for until_s in times:
                     most = self.plan.iterations or ENDLESS
                     request = {"do": "advance", "until_s": until_s, "iterations": most}
-                    totals, load = process.ask_metered(request)
+                    # training comes on top of the limit for an answer
+                    totals, load = process.ask_metered(request, LIMIT_S + until_s)
                     loads.append(load)
                     evaluation = self._evaluate(process, totals, run.search, race)
                     count = evaluation.iterations

@@ -101,10 +101,10 @@ class TimedProcess:
         """Wait for the first line. Raises `ProcessFailed` if none comes."""
         self.environment = self.answer(limit_s)["environment"]
 
-    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def ask(self, request: Mapping[str, Any], limit_s: float = LIMIT_S) -> dict[str, Any]:
         """Send one request and return its answer. Raises `ProcessFailed` and `StepRefused`."""
         self.send(request)
-        return self.answer()
+        return self.answer(limit_s)
 
     def send(self, request: Mapping[str, Any]) -> None:
         """Send one request. Raises `ProcessEnded`."""
@@ -113,10 +113,12 @@ class TimedProcess:
         except Died as death:
             raise ProcessEnded(self._last_words(death)) from None
 
-    def ask_metered(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], Load]:
+    def ask_metered(
+        self, request: Mapping[str, Any], limit_s: float = LIMIT_S
+    ) -> tuple[dict[str, Any], Load]:
         """Return the answer of `ask`, and the load of this process's cores meanwhile."""
         before = self._meter.read()
-        answer = self.ask(request)
+        answer = self.ask(request, limit_s)
         return answer, between(before, self._meter.read())
 
     def answer(self, limit_s: float = LIMIT_S) -> dict[str, Any]:
