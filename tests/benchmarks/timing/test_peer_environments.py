@@ -158,6 +158,14 @@ def test_a_candidate_that_is_neither_wheel_nor_folder_is_one_line(
         locate_peers([f"standard@{path}"])
 
 
+@pytest.mark.parametrize("location", ["", "~no such user/little"])
+@pytest.mark.usefixtures("little_peer")
+def test_a_candidate_without_a_place_is_one_line(location: str) -> None:
+    """An empty variable in a script would else time the release alone."""
+    with pytest.raises(UserError, match="no such wheel or source folder"):
+        locate_peers([f"standard@{location}"], sys.executable)
+
+
 @pytest.mark.usefixtures("little_peer")
 def test_a_python_given_for_no_peer_in_particular_serves_those_that_it_has() -> None:
     found = locate_peers(None, sys.executable)

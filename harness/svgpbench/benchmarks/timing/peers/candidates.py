@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from pathlib import Path
 
@@ -26,8 +27,10 @@ def make_candidate(name: str, peer: Peer, location: str, tell: Tell, base: str) 
 
 def candidate_path(name: str, location: str) -> Path:
     """Return the path of a candidate; raises `UserError` if there is no such wheel or source folder."""
-    path = Path(location).expanduser().absolute()
-    if not (path.is_dir() or (path.is_file() and path.suffix == ".whl")):
+    # not Path.expanduser, which fails for ~NAME of no user
+    path = Path(os.path.expanduser(location)).absolute()
+    # an empty location would be this folder
+    if not location or not (path.is_dir() or (path.is_file() and path.suffix == ".whl")):
         raise UserError(f"--peer {name}@{location}: no such wheel or source folder")
     return path
 
