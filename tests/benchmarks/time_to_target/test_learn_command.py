@@ -156,6 +156,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(
     ("line", "said"),
     [
         ('peer_methods = { gpflow = ["natgrd"] }', "unknown method of gpflow 'natgrd'"),
+        ('peer_methods = { gpfow = ["natgrad"] }', "unknown peer of peer_methods"),
         ('methods = ["orth natgrd"]', "unknown variant of method orth 'natgrd'"),
         ('curves = ["rmse"]', "curves"),
     ],

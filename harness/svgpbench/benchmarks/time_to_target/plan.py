@@ -12,8 +12,9 @@ from svgpbench.benchmarks.problem_plan import Jitter, ProblemPlan, read_as
 from svgpbench.benchmarks.timing.cases import timed_method
 from svgpbench.config import Positive, RatePair, Strict
 from svgpbench.environment import OURS
+from svgpbench.errors import refuse_unknown
 from svgpbench.experiments.identity import digest, digests_of
-from svgpbench.plugins import BACKENDS, METHODS, PEERS, paper_folders
+from svgpbench.plugins import BACKENDS, METHODS, PEERS, paper_folders, plugins
 
 SHIPPED = Path(__file__).with_name("plan.toml")
 Rates = Annotated[tuple[Positive, ...], Field(min_length=1)]
@@ -156,6 +157,8 @@ def shipped_plans() -> dict[str, Path]:
 def read_plan(path: Path = SHIPPED) -> LearningPlan:
     """Read a plan from a file, or a shipped one by name.
 
-    Raises `UserError` if the file is missing or invalid.
+    Raises `UserError` if the file is missing or invalid, or if `peer_methods` names no peer.
     """
-    return read_as(LearningPlan, shipped_plans().get(str(path), path))
+    plan = read_as(LearningPlan, shipped_plans().get(str(path), path))
+    refuse_unknown("peer of peer_methods", plan.peer_methods, plugins(PEERS))
+    return plan
