@@ -25,6 +25,7 @@ from svgpbench.cli.application import exit_code
 from svgpbench.cli.learn import _contestants
 from svgpbench.config import RatePair
 from svgpbench.environment import OURS
+from svgpbench.experiments.cell import load_data
 
 PLAN = """
 seeds = [0, 1]
@@ -111,6 +112,17 @@ def test_a_comparison_is_run_recorded_resumed_and_shown_again(
     # another plan has records of its own
     (tmp_path / "plan.toml").write_text(PLAN.replace("batch_size = 16", "batch_size = 8"))
     assert learn("--from-records")[0] == 2
+
+
+def test_runs_on_other_content_of_a_users_file_are_other_runs(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    data = {"name": "mine", "path": str(file), "target": "y", "task": "regression"}
+    plan, digests = tiny_plan(data=data), []
+    for y in (1.0, 2.0):
+        file.write_text("x,y\n" + "".join(f"{x},{y * x**2}\n" for x in range(60)))
+        load_data.cache_clear()  # as in another process
+        digests.append(plan.digest("tiny"))
+    assert digests[0] != digests[1]
 
 
 def test_a_disturbed_run_is_made_again_and_the_least_disturbed_counts(

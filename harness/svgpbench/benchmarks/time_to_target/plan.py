@@ -13,6 +13,7 @@ from svgpbench.benchmarks.timing.cases import timed_method
 from svgpbench.config import Positive, RatePair, Strict
 from svgpbench.environment import OURS
 from svgpbench.errors import refuse_unknown
+from svgpbench.experiments.cell import load_data
 from svgpbench.experiments.identity import digest, digests_of
 from svgpbench.plugins import BACKENDS, METHODS, PEERS, paper_folders, plugins
 
@@ -73,7 +74,7 @@ class LearningPlan(Strict):
     def digest(self, problem: str) -> str:
         """Return a digest of all that decides a run on a problem, except the axes of the run itself.
 
-        Rates, seconds and targets do not count.
+        Rates, seconds and targets do not count. Raises `UserError` if the user's data file cannot be read.
         """
         # rates and seconds are in each run's key, and targets are read off its curve: old runs stay
         ignored = ("e_rates", "m_rates", "search_s", "seconds", "targets")
@@ -81,7 +82,10 @@ class LearningPlan(Strict):
         shared = self.model_dump(
             mode="json", include={"jitter", "checked_rows", "test_rows", "iterations"}
         )
-        return digest({"race": race, **shared})
+        data = self.problems[problem].data
+        # a registered data set has a checksum; a file of the user may change under its name
+        content = {} if data.path is None else {"fingerprint": load_data(data).fingerprint}
+        return digest({"race": race, **shared, **content})
 
     def code(self, contestant: Contestant) -> dict[str, str]:
         """Return the digests of the code of a contestant, with all backends of the plan if it is ours."""
