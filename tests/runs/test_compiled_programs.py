@@ -35,6 +35,14 @@ def test_processes_of_other_threads_or_devices_have_folders_of_their_own(folder:
     assert {each.parent for each in folders} == {folder}
 
 
+def test_a_folder_may_be_named_below_the_home_folder(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SVGPBENCH_COMPILED", "~/compiled")
+    assert Path(compiled_programs("cpu", 1, shared=True)[JAX_FOLDER]).parent == folder
+
+
 def test_processors_of_other_instructions_have_folders_of_their_own(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -103,7 +103,7 @@ def compiled_programs(device: str, threads: int, *, shared: bool) -> dict[str, s
     threads. `SVGPBENCH_COMPILED` names another place; if it is empty, nothing is shared. If the user has set
     a framework's own variables for this, they stay.
     """
-    folder = Path(os.environ.get(COMPILED_VARIABLE, COMPILED_FOLDER))
+    folder = Path(os.environ.get(COMPILED_VARIABLE, COMPILED_FOLDER)).expanduser()
     # programs have this processor's instructions, and machines may share a home folder
     kind = hashlib.sha256(f"{cpu_instructions()} {device} {threads}".encode()).hexdigest()[:16]
     variables: dict[str, str] = {}
