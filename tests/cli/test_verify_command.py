@@ -171,6 +171,22 @@ def test_another_seed_draws_another_record(cli: Cli, results: Path) -> None:
     assert len(set(ids)) == 2
 
 
+def test_records_that_this_machine_cannot_run_keep_no_other_from_being_verified(
+    results: Path,
+) -> None:
+    record = records_in(results, "mine").records[0]
+    cuda = record.config.backend.model_copy(update={"device": "cuda"})
+    for changes in ({"threads": 1000}, {"backend": cuda}):
+        identity = identify(record.config.model_copy(update=changes))
+        facts = {"config": identity.config, "cell_id": identity.cell_id}
+        write_record(results, record.model_copy(update=facts))
+    found = verify(results)
+    reasons = sorted(verdict.reason for verdict in found if verdict.kind == "not run")
+    assert len(reasons) == 2
+    assert "1000 threads" in reasons[0] and "cuda" in reasons[1]
+    assert [v.kind for v in found if v.kind != "not run"] == ["bitwise", "bitwise"]
+
+
 def test_a_sample_is_of_records_that_can_run_here(results: Path) -> None:
     record = records_in(results, "mine").records[0]
     for seed in range(30):  # records of a framework that nobody has

@@ -7,6 +7,7 @@ but no further than inputs perturbed by 1e-15 move the cell; `different`. A reco
 
 from __future__ import annotations
 
+import functools
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from svgpbench.backends import framework_missing
-from svgpbench.config import CellConfig
+from svgpbench.config import BackendConfig, CellConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import identify
 from svgpbench.experiments.rounding_model import MARGIN, PERTURBATION, REPLICAS
@@ -24,8 +25,10 @@ from svgpbench.results.difference import difference
 from svgpbench.results.records import FINAL, Record
 from svgpbench.results.store import records_in
 from svgpbench.results.validity import outdated_reason
+from svgpbench.runs.cores import job_cores
 from svgpbench.runs.events import Event
 from svgpbench.runs.pool import run_cells
+from svgpbench.runs.worker_setup import refuse_absent_devices
 
 ROUNDING = 1e-8
 """Largest difference, relative to a column's largest value, that other library versions may cause."""
@@ -72,7 +75,14 @@ def verify(
         final = draw_sample(runnable or final, sample, seed)
     reasons = [(record, outdated_reason(record)) for record in final]
     verdicts = [Verdict(record, "superseded", reason=why) for record, why in reasons if why]
-    current = [record for record, why in reasons if not why]
+    why_not = functools.cache(_unrunnable_reason)  # a device is asked for in a process of its own
+    candidates = [
+        (record, why_not(record.config.backend, record.config.threads))
+        for record, why in reasons
+        if not why
+    ]
+    verdicts += [Verdict(record, "not run", reason=why) for record, why in candidates if why]
+    current = [record for record, why in candidates if not why]
 
     def run_again(cells: Sequence[CellConfig]) -> dict[str, Record]:
         if not cells:
@@ -99,6 +109,16 @@ def verify(
         perturbed = [replicas[identify(config).cell_id] for config in configs]
         verdicts.append(verdict_on(record, fresh[record.cell_id], perturbed))
     return verdicts
+
+
+def _unrunnable_reason(backend: BackendConfig, threads: int) -> str:
+    """Return why this machine has not the cores or the device of a cell; empty if it has both."""
+    try:
+        job_cores(1, threads)
+        refuse_absent_devices([backend])
+    except UserError as error:
+        return str(error)
+    return ""
 
 
 def draw_sample(records: Sequence[Record], count: int, seed: int = 0) -> list[Record]:
