@@ -284,6 +284,7 @@ def test_the_judge_computes_densities_as_the_book_has_them() -> None:
         ({"likelihood": {"name": "student-t"}}, "the peers have likelihoods gaussian"),
         ({"likelihood": {"name": "bernoulli-probit"}}, "squash = 0.001"),
         ({"batch_size": 10**6}, "fewer than a batch"),
+        ({"split": {"kind": "none"}}, "no test rows"),
     ],
 )
 def test_a_problem_that_peers_do_not_have_is_refused(change: dict[str, Any], said: str) -> None:

@@ -78,11 +78,16 @@ class PreparedProblem(NamedTuple):
 
 
 def prepare_race(plan: LearningPlan, name: str, seed: int) -> PreparedProblem:
-    """Prepare a problem at a seed. Raises `UserError` if the data or the peers do not fit it."""
+    """Prepare a problem at a seed.
+
+    Raises `UserError` if the data or the peers do not fit it, or if its split leaves no test rows.
+    """
     race = plan.problems[name]
     _check_supported(name, race)
     ready, model, theta = start_of(name, race, race.inducing, plan.checked_rows, seed)
     X, y, likelihood = np.asarray(ready.X_train), np.asarray(ready.y_train), model.likelihood
+    if not len(ready.y_test):
+        raise UserError(f"problem {name!r} has no test rows to reach a target on; set split.kind")
     # not from `seed`: spread over seeds is that of training, not of the rows that are judged
     new = np.random.default_rng(0).permutation(len(ready.y_test))[: plan.test_rows]
     bases: Arrays = {}
