@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from committed_records import RESULTS
 
+from svgpbench.benchmarks.timing import method_ratios
 from svgpbench.benchmarks.timing.method_ratios import (
     AS_ONE,
     crossover,
@@ -92,6 +93,16 @@ def test_sizes_without_a_record_are_named_and_none_is_made_up() -> None:
     assert "10 classes, M = 25, 100, 250" in told
     assert "--problem softmax10-M25" in told and "--problem softmax10-M50 " not in told
     assert len(summary_table(rows, *PAIR).rows) == 1
+
+
+def test_a_family_with_all_sizes_is_not_said_to_lack_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = ratios_of(planted(), "a", *PAIR)
+    monkeypatch.setattr(method_ratios, "SIZES", (50,))
+    *_, sizes, command = notes_of(rows, *PAIR)
+    assert sizes.endswith("no record has both methods at Gaussian, M = 50; Bernoulli, M = 50")
+    assert "--problem reg-M50 --problem bern-M50 --no-floor" in command
+    monkeypatch.setattr(method_ratios, "SIZES", ())
+    assert notes_of(rows, *PAIR)[-1] == "b/M is 4 to 4"
 
 
 def test_the_summary_has_the_least_and_the_most_over_backends() -> None:

@@ -120,20 +120,25 @@ def missing_sizes(rows: Sequence[MethodRatios]) -> dict[str, list[int]]:
 
 def notes_of(rows: Sequence[MethodRatios], first: str, second: str) -> list[str]:
     """Return lines on what the numbers mean, on sizes without a record, and how to measure them."""
-    missing = missing_sizes(rows)
-    told = "; ".join(
-        f"{LIKELIHOODS[family]}, M = {', '.join(map(str, sizes))}"
-        for family, sizes in missing.items()
-    )
-    problems = " ".join(f"--problem {name}-M{M}" for name, sizes in missing.items() for M in sizes)
+    missing = {family: sizes for family, sizes in missing_sizes(rows).items() if sizes}
     rows_a_point = [row.shape.b / row.shape.M for row in rows]
-    return [
+    lines = [
         "E, M: a step; kE+1M: k E-steps and an M-step, the sum of steps timed apart; as one: 4E+1M, one call",
         f"crossover: E-steps per M-step from which on {first} is no slower",
-        f"b/M is {min(rows_a_point):.2g} to {max(rows_a_point):.2g}; no record has both methods at {told}",
-        f"to measure them: `svgpbench speed --backend jax --method {first} --method {second} --step e_step "
-        f"--step m_step --step em_step {problems} --no-floor --out FILE`",
+        f"b/M is {min(rows_a_point):.2g} to {max(rows_a_point):.2g}",
     ]
+    if missing:
+        told = "; ".join(
+            f"{LIKELIHOODS[family]}, M = {', '.join(map(str, sizes))}"
+            for family, sizes in missing.items()
+        )
+        problems = (f"--problem {name}-M{M}" for name, sizes in missing.items() for M in sizes)
+        lines[-1] += f"; no record has both methods at {told}"
+        lines.append(
+            f"to measure them: `svgpbench speed --backend jax --method {first} --method {second} "
+            f"--step e_step --step m_step --step em_step {' '.join(problems)} --no-floor --out FILE`"
+        )
+    return lines
 
 
 def ratios_table(rows: Sequence[MethodRatios], first: str, second: str) -> Table:
