@@ -6,15 +6,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from svgpbench.benchmarks.asv_suite import equivalence
+from svgpbench.benchmarks.asv_suite import equivalence, prepared
 from svgpbench.benchmarks.asv_suite.axes import VARIABLE, axes, full
 from svgpbench.benchmarks.asv_suite.equivalence import TOLERANCES, reference, why_not_timed
 from svgpbench.benchmarks.timing.cases import USUAL_STEPS, timed_method
+from svgpbench.benchmarks.timing.floor import work_of
 from svgpbench.benchmarks.timing.memory import step_memory
-from svgpbench.benchmarks.timing.problems import SHAPES
+from svgpbench.benchmarks.timing.problems import SHAPES, make_problem
+from svgpbench.benchmarks.timing.rates import Rates
 from svgpbench.errors import UserError
 from svgpbench.plugins import BACKENDS, frameworks, load
 
@@ -136,6 +139,21 @@ def test_a_case_that_cannot_be_timed_is_skipped_with_the_reason(
     program = WHY.format(**{k: v for k, v in locals().items() if k not in ("said", "tmp_path")})
     hidden = {"CUDA_VISIBLE_DEVICES": ""}
     assert suite(program, tmp_path, **hidden).startswith(said)
+
+
+def test_the_floor_of_a_float32_step_moves_bytes_of_float32(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bound_by_memory = Rates(1e18, 1e18, 1e18, 1.0, 1.0)
+    monkeypatch.setattr(prepared, "first_call", lambda *_: (0.0, SimpleNamespace(ops=0, call=0)))
+    monkeypatch.setattr(prepared, "measure_ops", lambda *_: bound_by_memory)
+    monkeypatch.setattr(prepared, "measure_blas", lambda *_: bound_by_memory)
+    monkeypatch.setattr(prepared.timing, "warm_up", lambda call: 1.0)
+    case = ("e_step", "torch", "t-svgp", "tiny")
+    floors = [1.0 / prepared.floor_ratio(*case, dtype, "cpu") for dtype in ("float64", "float32")]
+    assert floors[0] == work_of(make_problem("tiny"), "t-svgp", "e_step").least_bytes
+    # row numbers stay of 8 bytes
+    assert floors[1] == pytest.approx((floors[0] + 8 * SHAPES["tiny"].b) / 2)
 
 
 def test_memory_beyond_import_grows_with_the_problem() -> None:

@@ -84,7 +84,7 @@ def floor_ratio(
     _, case = first_call(step, backend, method, problem, dtype, device)
     built = make_problem(problem)
     try:
-        work = work_of(built, method, step)
+        work = work_of(built, method, step, dtype)
     except (UserError, NotImplementedError) as error:
         raise NotImplementedError(f"no floor: {error}") from None
     rows = max(len(built.y), len(built.y_new))

@@ -51,9 +51,9 @@ class StepWork(NamedTuple):
         return self.flops / self.least_bytes
 
 
-def work_of(problem: TimedProblem, method: str, step: str) -> StepWork:
+def work_of(problem: TimedProblem, method: str, step: str, dtype: str = "float64") -> StepWork:
     """Count the work of a timed step without running it. Raises as `build_case` does."""
-    ops: CountingBackend = new_backend("counting")  # type: ignore[assignment]
+    ops: CountingBackend = new_backend("counting", dtype=dtype)  # type: ignore[assignment]
     case = build_case(ops, problem, method, step)
     result, counted = ops.count(lambda: case.step(*case.arguments))
     tally = Tally(*counted)
