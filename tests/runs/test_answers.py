@@ -88,6 +88,26 @@ def test_the_name_of_an_error_may_say_it_too() -> None:
     assert ran_out_of_memory(ResourceExhausted("failed to allocate"))
 
 
+TENSORFLOW = """Graph execution error:
+
+Detected at node Cholesky defined at (most recent call last):
+  File "a.py", line 3, in step
+
+Cholesky decomposition was not successful. The input might not be valid.
+\t [[{{node Cholesky}}]] [Op:__inference_step_1]"""
+TORCH = """backend='inductor' raised:
+RuntimeError: no compiler
+
+Set TORCHDYNAMO_VERBOSE=1 for the stack trace"""
+
+
+def test_a_first_line_that_ends_in_a_colon_is_followed_to_the_cause() -> None:
+    cause = "Cholesky decomposition was not successful. The input might not be valid."
+    assert one_line(ValueError(TENSORFLOW)) == f"ValueError: {cause}"
+    assert one_line(ValueError(TORCH)) == "ValueError: RuntimeError: no compiler"
+    assert one_line(ValueError("alone:")) == "ValueError: alone"
+
+
 def test_one_line_is_the_type_and_the_first_line_and_not_long() -> None:
     assert one_line(ValueError("first\nsecond")) == "ValueError: first"
     assert one_line(ValueError("")) == "ValueError"

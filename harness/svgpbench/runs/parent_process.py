@@ -1,4 +1,4 @@
-"""A child process's side of its pipes, and its end when its parent ends.
+"""A child process's side of its pipes, its end when its parent ends, and an error as one line of an answer.
 
 Peers import this file too, so it needs the standard library alone.
 """
@@ -59,3 +59,18 @@ def listen(requests: TextIO) -> Iterator[str]:
     threading.Thread(target=read, daemon=True).start()
     while True:
         yield lines.get()
+
+
+def error_line(error: Exception) -> str:
+    """Return an exception's type and the line of its message that says what happened; 300 characters at most.
+
+    A first line that ends in a colon says nothing yet. torch.compile's next line has the cause. TensorFlow's
+    message ends with the cause, after a traceback and before lines of `[[{{node}}]]`.
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    causes = [line for line in lines[1:] if not line.startswith("[[")]
+    line = lines[0]
+    if line.endswith(":") and causes:
+        of_tensorflow = len(causes) < len(lines[1:])
+        line = causes[-1 if of_tensorflow else 0]
+    return f"{type(error).__name__}: {line}"[:300].rstrip(": ")

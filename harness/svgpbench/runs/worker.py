@@ -22,7 +22,7 @@ from svgpbench.errors import UserError
 from svgpbench.experiments.identity import code_of
 from svgpbench.experiments.outcome import CellOutcome
 from svgpbench.plugins import line_in_plugin
-from svgpbench.runs.parent_process import end_with, listen, take_pipes
+from svgpbench.runs.parent_process import end_with, error_line, listen, take_pipes
 from svgpbench.runs.protocol import TARGET, Answer, Hello, Request
 from svgpbench.runs.worker_setup import peak_memory_bytes, pin
 
@@ -101,12 +101,10 @@ def ran_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or any(words in text for words in OUT_OF_MEMORY)
 
 
-def one_line(error: Exception, longest: int = 300) -> str:
-    """Return an exception's type and first line, and the line of a third-party plugin that raised it."""
-    lines = str(error).strip().splitlines()
-    message = f"{type(error).__name__}: {lines[0] if lines else ''}"[:longest].rstrip(": ")
+def one_line(error: Exception) -> str:
+    """Return the line of `error_line`, with the line of a third-party plugin that raised the exception."""
     location = line_in_plugin(error)
-    return f"{message} ({location})" if location else message
+    return f"{error_line(error)} ({location})" if location else error_line(error)
 
 
 if __name__ == "__main__":

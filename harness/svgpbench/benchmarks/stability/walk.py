@@ -1,6 +1,6 @@
 """One run: natural-gradient steps of one library on one problem, until the last step or a failure.
 
-It runs in the process of `benchmarks/timing/peers/serve.py`, and so imports only NumPy. Answers are the
+It runs in the process of `benchmarks/timing/peers/serve.py`, and so needs only NumPy. Answers are the
 progress, then how the run ended. The criteria are the same for all libraries. A run fails if a step raises or
 gives a non-finite q, or if a checked bound is not finite or implausible.
 """
@@ -12,6 +12,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from svgpbench.runs.parent_process import error_line
 
 Floats: TypeAlias = npt.NDArray[Any]
 DIVERGENCE_FACTOR = 10.0
@@ -55,19 +57,8 @@ def start_and_walk(
     try:
         walker: Walker = script.natural_gradient_run(problem, request)
     except Exception as error:
-        return {"died": 0, "of": "error", "message": one_line(error)}
+        return {"died": 0, "of": "error", "message": error_line(error)}
     return walk(walker, request["steps"], request["check_every"], say)
-
-
-def one_line(error: Exception) -> str:
-    """Return an exception's type and the line of its message that says what happened.
-
-    TensorFlow's first line ends in a colon, and a traceback lies between it and the last line.
-    """
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
-    kept_lines = [line for line in lines if not line.startswith("[[")]
-    line = kept_lines[-1] if lines[0].endswith(":") and kept_lines else lines[0]
-    return f"{type(error).__name__}: {line}"[:200]
 
 
 def walk(walker: Walker, steps: int, check_every: int, say: Say) -> dict[str, Any]:
@@ -102,7 +93,7 @@ def walk(walker: Walker, steps: int, check_every: int, say: Say) -> dict[str, An
                     return end({"died": k, "of": "diverged"})
                 say({"step": k})
     except Exception as error:
-        words = {"message": one_line(error)}
+        words = {"message": error_line(error)}
         return end({"died": k, "of": "error", **words, **autopsy(walker, before, max(k, 1) - 1)})
     return end({"died": k, "of": "diverged"} if bounds[-1] < bounds[0] else {"lived": steps})
 

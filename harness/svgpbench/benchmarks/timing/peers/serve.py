@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--parent", type=int, default=0, help="process id to live no longer than")
     options = parser.parse_args()
     find_svgpbench()
-    from svgpbench.runs.parent_process import end_with, listen, take_pipes
+    from svgpbench.runs.parent_process import end_with, error_line, listen, take_pipes
 
     requests, answers = take_pipes()
     end_with(options.parent)
@@ -118,7 +118,7 @@ def main() -> None:
         except NotImplementedError as reason:
             say({"refused": str(reason)})
         except Exception as error:
-            say({"error": one_line(error)})
+            say({"error": error_line(error)})
 
 
 def find_svgpbench() -> None:
@@ -148,12 +148,6 @@ def load_arrays(path: str) -> dict[str, Any]:
         return dict(arrays)
 
 
-def one_line(error: Exception) -> str:
-    """Return an exception's type and the first line of its message."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
-
-
 def describe(threads: int, packages: tuple[str, ...]) -> dict[str, Any]:
     """Return the versions and threads of this process."""
     return {
@@ -170,6 +164,8 @@ def prepare(step: Step) -> dict[str, Any]:
     These are the fastest mode, the seconds of its first call, its figure and the seconds of its fastest warm
     call; `modes` has the seconds or the error of every mode.
     """
+    from svgpbench.runs.parent_process import error_line
+
     answers: list[dict[str, Any]] = []
     modes: dict[str, float | str] = {}
     for mode, call in step.modes.items():
@@ -183,7 +179,7 @@ def prepare(step: Step) -> dict[str, Any]:
         except NotImplementedError:
             raise
         except Exception as error:  # a mode that cannot be compiled is a result too
-            modes[mode] = one_line(error)
+            modes[mode] = error_line(error)
             if len(modes) == len(step.modes) and not answers:
                 raise
         else:
