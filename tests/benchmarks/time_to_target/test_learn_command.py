@@ -19,7 +19,12 @@ from svgpbench.benchmarks.time_to_target import profile, tables, training
 from svgpbench.benchmarks.time_to_target.comparison import ChosenRates, ContestantRuns, compare
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.plan import Contestant, Run, read_plan, shipped_plans
-from svgpbench.benchmarks.time_to_target.records import Look, TrainingRecord, read_training
+from svgpbench.benchmarks.time_to_target.records import (
+    Look,
+    TrainingRecord,
+    least_disturbed,
+    read_training,
+)
 from svgpbench.benchmarks.timing.problems import shape_of
 from svgpbench.cli.application import exit_code
 from svgpbench.cli.learn import _contestants
@@ -143,6 +148,15 @@ def test_a_disturbed_run_is_made_again_and_the_least_disturbed_counts(
     assert "others took 0.30 cores" in err.replace("\n", " ")
     assert "other processes took 0.40 cores" in out
     assert learn("--library", OURS, "--max-other-cores", "0.5")[0] == 0  # nothing left to run
+
+
+def test_a_try_that_failed_before_it_was_metered_does_not_count_for_one_that_trained() -> None:
+    trained = record(MINE, (5.0, 1.0), other_cores=0.3)
+    killed = record(MINE, status="error", message="the process was killed by SIGKILL")
+    calm = record(MINE, (5.0, 1.0), other_cores=0.1)
+    assert least_disturbed(trained, killed) == least_disturbed(killed, trained) == trained
+    assert least_disturbed(trained, calm) == least_disturbed(calm, trained) == calm
+    assert least_disturbed(None, killed) == killed
 
 
 @pytest.mark.parametrize(

@@ -73,5 +73,12 @@ def read_training(folder: Path) -> dict[Run, TrainingRecord]:
 
 
 def least_disturbed(earlier: TrainingRecord | None, later: TrainingRecord) -> TrainingRecord:
-    """Return the record that lost less CPU to other processes; the later one if both lost the same."""
-    return earlier if earlier and earlier.other_cores < later.other_cores else later
+    """Return the record that lost less CPU to other processes; the later one if both lost the same.
+
+    A run that failed before its first evaluation is the last choice: nothing was metered.
+    """
+
+    def disturbance(record: TrainingRecord) -> tuple[bool, float]:
+        return not record.looks, record.other_cores
+
+    return earlier if earlier and disturbance(earlier) < disturbance(later) else later
