@@ -30,6 +30,9 @@ from svgpbench.experiments.identity import digests_of, kernel_names
 from svgpbench.numbers_file import save_arrays
 from svgpbench.plugins import BACKENDS, KERNELS, LIKELIHOODS, METHODS, PEERS
 
+THREADS = 1
+"""Threads of each run, whose rounding should not depend on the machine's cores."""
+
 NOT_PD_WORDS = (
     "cholesky",
     "positive definite",
@@ -49,7 +52,6 @@ def run_cells(
     pythons: Mapping[str, Path],
     results: Path,
     limit_s: float,
-    threads: int = 1,
     on_end: Callable[[StabilityRecord], None] = lambda record: None,
 ) -> None:
     """Run the cells that have no record in `results` yet. Ctrl-C loses only the current cell.
@@ -67,7 +69,7 @@ def run_cells(
             path = Path(folder) / f"{cell.problem}-{cell.seed}.npz"
             if not path.exists():
                 save_arrays(make_arrays(plan, cell.problem, cell.seed), path)
-            record = run_cell(plan, cell, pythons[cell.library], path, limit_s, threads)
+            record = run_cell(plan, cell, pythons[cell.library], path, limit_s)
             # a line per cell, at once: a map takes hours, and Ctrl-C must lose one cell at most
             append(results, record)
             finished[cell] = record
@@ -90,7 +92,6 @@ def run_cell(
     python: Path,
     arrays: Path,
     limit_s: float,
-    threads: int = 1,
 ) -> StabilityRecord:
     """Run one cell in its own process and return its record."""
     request = {
@@ -98,7 +99,7 @@ def run_cell(
         "arrays": str(arrays),
         "method": cell.method,
         "backend": plan.backend,
-        "threads": threads,
+        "threads": THREADS,
         "seed": cell.seed,
         "steps": cell.steps,
         "check_every": plan.check_every,
@@ -107,7 +108,7 @@ def run_cell(
     script = LIBRARIES[cell.library].script
     last: dict[str, Any] = {"step": 0}
     began = time.monotonic()
-    with TimedProcess.of_script(cell.library, python, script, "cpu", threads) as process:
+    with TimedProcess.of_script(cell.library, python, script, "cpu", THREADS) as process:
         try:
             process.wait_until_ready(limit_s)
             process.send(request)

@@ -52,9 +52,8 @@ def locate_peers(
     """
     located: dict[str, Located] = {}
     requests = _provided(python) if names is None else list(names)
-    for (
-        request
-    ) in requests:  # a mistake is refused before an environment is made, which takes minutes
+    # first: a mistake is refused before an environment is made, which takes minutes
+    for request in requests:
         name, at, candidate = request.partition("@")
         load(PEERS, name)
         if at:
