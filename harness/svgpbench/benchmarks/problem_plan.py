@@ -27,6 +27,7 @@ from svgpbench.experiments.cell import (
     load_data,
     prepare_data,
 )
+from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.loading import parse_toml
 from svgpbench.kernels import Model, Theta
 from svgpbench.methods import build_method
@@ -58,9 +59,7 @@ def read_as(kind: type[AnyPlan], path: Path) -> AnyPlan:
     try:
         return kind.model_validate(_tuples(declared))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(map(str, first["loc"]))
-        raise UserError(f"plan {path}: {key}: {first['msg']}") from None
+        raise UserError(f"plan {path}: {one_line(error, kind, declared)}") from None
 
 
 def _tuples(value: Any) -> Any:

@@ -281,8 +281,9 @@ def test_a_model_that_a_library_does_not_build_is_refused(
     ("text", "said"),
     [
         ("steps = [", "plan"),
-        ("[centre]\nrates = 1", "centre.rate: Field required"),
-        ("", "centre: Field required"),
+        ("[centre]\nrates = 1", "unknown key 'rates' in centre; did you mean 'rate'?"),
+        ("", "missing key 'centre'"),
+        ("step = 3", "unknown key 'step'; did you mean 'steps'?"),
     ],
 )
 def test_a_file_that_is_no_plan_is_refused(survive: Survive, text: str, said: str) -> None:
