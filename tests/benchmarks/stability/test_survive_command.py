@@ -246,6 +246,7 @@ def test_a_walk_ends_where_q_does(loses: str, how: dict[str, Any]) -> None:
         (("--problem", "tidy"), "unknown problem of the plan 'tidy'"),
         (("--python", "gpfow=x"), "unknown library 'gpfow'"),
         (("--python", "gpflow"), "write LIBRARY=PATH"),
+        ((*OURS, "--python", "svgpbench=/no/python"), "svgpbench runs in its own Python"),
         (("--library", "gpflow", "--python", "gpflow=/no/python"), "no such program"),
         (("--figure", "map.txt"), "name a file ending in .png"),
         (("--from-records",), "no record of these cells"),

@@ -11,7 +11,7 @@ from svgpbench.backends import check_backend
 from svgpbench.benchmarks.timing.peers import check_python, locate_peers, peer_python
 from svgpbench.benchmarks.timing.peers.libraries import GPFLOW, GPJAX, GPYTORCH
 from svgpbench.environment import OURS
-from svgpbench.errors import refuse_unknown
+from svgpbench.errors import UserError, refuse_unknown
 from svgpbench.plugins import PEERS, load
 
 
@@ -63,8 +63,12 @@ def locate_libraries(
     A named peer that is not installed gets an environment. Raises `UserError` for an unknown
     library, a Python that is missing or lacks its library, and a backend of ours that cannot run.
     """
-    for name in pythons:
+    for name, python in pythons.items():
         select("library", [name], LIBRARIES)
+        if name == OURS:
+            raise UserError(
+                f"--python {name}={python}: svgpbench runs in its own Python; leave it out"
+            )
     paths = {}
     for name in select("library", names, LIBRARIES):
         if name == OURS:
