@@ -290,6 +290,13 @@ def test_a_figure_has_a_row_for_each_curve_and_what_diverges_spoils_none(
     )  # the start, 2.0, is not drawn
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_curve_of_one_evaluation_is_drawn_without_a_warning(tmp_path: Path) -> None:
+    plan = tiny_plan().model_copy(update={"curves": ("elbo",)})
+    draw_learning(plan, {"tiny": [entry(MINE, record(MINE, (5.0, 1.0)))]}, tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").stat().st_size > 1000
+
+
 PEER, OTHER, MINE = Contestant("gpflow", "natgrad"), FAKE, Contestant(OURS, "t-svgp")
 BEST = RatePair(0.3, 0.01)
 

@@ -85,8 +85,8 @@ def _draw(
     # limits that diverging runs do not stretch
     if curve == "elbo":
         finish(ax)
-        if finished:
-            low, high = min(finished), max(finished)
+        # one evaluation has no range
+        if finished and (low := min(finished)) < (high := max(finished)):
             ax.set_ylim(low, high + 0.05 * (high - low))
         return
     for target in race.targets:
