@@ -26,12 +26,12 @@ def walk(
     **changes: Any,
 ) -> None:
     library = "gpflow" if method == "natgrad" else "svgpbench"
-    steps = changes.pop("steps", PLAN.steps)
+    steps, plan = changes.pop("steps", PLAN.steps), changes.pop("plan", "")
     point = PLAN.centre.model_copy(update={"rate": rate, **changes})
     append(
         folder,
         StabilityRecord(
-            run=StabilityCell("naval", library, method, point, steps, seed),
+            run=StabilityCell("naval", library, method, point, steps, seed, plan),
             status=status,
             step=steps,
         ),
@@ -45,7 +45,13 @@ def test_walks_are_those_at_the_centre_along_its_rates(tmp_path: Path) -> None:
     walk(folder, "ok", 1.0, method="natgrad")
     walk(folder, "timeout", 1.0)  # says nothing of the method
     walk(folder, "crashed", 0.03)
-    for other in ({"dtype": "float32"}, {"jitter": 0.0}, {"inducing": 20}, {"steps": 7}):
+    for other in (
+        {"dtype": "float32"},
+        {"jitter": 0.0},
+        {"inducing": 20},
+        {"steps": 7},
+        {"plan": "a"},
+    ):
         walk(folder, "not_pd", 0.1, **other)
     frame = load_stability(tmp_path, "survival").frame
     rows = frame[["method", "rate", "seed", "lived"]].itertuples(index=False)

@@ -46,6 +46,13 @@ class ProblemPlan(Strict):
     likelihood: LikelihoodConfig
     batch_size: PositiveInt
 
+    def content(self) -> dict[str, str]:
+        """Return the fingerprint of a data file of the user, which may change under its name.
+
+        A registered data set has a checksum, and gives an empty dictionary.
+        """
+        return {} if self.data.path is None else {"fingerprint": load_data(self.data).fingerprint}
+
 
 def read_as(kind: type[AnyPlan], path: Path) -> AnyPlan:
     """Read a plan of type `kind` from its file. Raises `UserError` if the file is missing or invalid."""

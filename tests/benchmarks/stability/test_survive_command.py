@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from committed_records import RESULTS
 from surviving import Survive
 
 from svgpbench.benchmarks.records import Status
@@ -74,6 +75,36 @@ def test_a_run_goes_on_where_it_was_and_reads_its_records_alone(
     assert len(again) == 2
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("noise_variance = 0.1", "noise_variance = 5.0"),
+        ("batch_size = 16", "batch_size = 17"),
+        ("check_every = 5", "check_every = 4"),
+        ('backend = "numpy"', 'backend = "torch"'),
+        ("rate = [10.0]", "inducing = [9]"),
+    ],
+)
+def test_another_plan_has_other_cells(survive: Survive, old: str, new: str) -> None:
+    def cells() -> set[StabilityCell]:
+        return set(cells_of(read_plan(survive.plan), {"svgpbench": ("t-svgp",)}, ["steady"]))
+
+    before = cells()
+    survive.plan.write_text(survive.plan.read_text().replace(old, new))
+    assert not before & cells()
+
+
+def test_problems_of_the_shipped_plan_have_the_cells_of_its_records(survive: Survive) -> None:
+    recorded = read_stability(RESULTS / "survival")
+    plan = read_plan()
+    methods = {name: tuple(library.methods) for name, library in LIBRARIES.items()}
+    assert set(cells_of(plan, methods, ["naval"])) <= recorded.keys()
+    other = plan.model_copy(update={"backend": "jax"})
+    assert not set(cells_of(other, {"svgpbench": ("t-svgp",)}, ["naval"])) & recorded.keys()
+    # a peer runs on no backend of ours
+    assert set(cells_of(other, {"gpflow": ("natgrad",)}, ["naval"])) <= recorded.keys()
+
+
 def test_the_largest_rate_that_lives_is_walked_with_every_seed(
     survive: Survive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +126,7 @@ SEEDED = StabilityPlan.model_validate(
         "centre": {"rate": 0.1, "dtype": "float64", "jitter": 1e-6, "inducing": 7},
         "cuts": {"rate": (1.0, 0.01)},
         "more_seeds": (1,),
-        "problems": {},
+        "problems": {"p": {"data": {"name": "airfoil"}, "likelihood": {}, "batch_size": 16}},
     }
 )
 
@@ -117,7 +148,7 @@ def test_seeds_go_down_from_the_largest_rate(
 ) -> None:
     def cell(rate: float, seed: int) -> StabilityCell:
         point = SEEDED.centre.model_copy(update={"rate": rate})
-        return StabilityCell("p", "svgpbench", "t-svgp", point, SEEDED.steps, seed)
+        return SEEDED.cell("p", "svgpbench", "t-svgp", point, seed)
 
     lived = {cell(*at): end for at, end in ends.items()}
     found = towards_the_largest_rate(SEEDED, ("p", "svgpbench", "t-svgp"), lived)

@@ -35,9 +35,13 @@ def columns(plan: StabilityPlan) -> Iterator[tuple[str, str, AxisPoint]]:
             yield axis, text, plan.centre.model_copy(update={axis: value})
 
 
-def rows(ended: Mapping[StabilityCell, StabilityRecord], problem: str) -> list[Row]:
-    """Return the methods that have records of a problem, in the order of the records."""
-    return list(dict.fromkeys((c.library, c.method) for c in ended if c.problem == problem))
+def rows(
+    plan: StabilityPlan, ended: Mapping[StabilityCell, StabilityRecord], problem: str
+) -> list[Row]:
+    """Return the methods that have records of a problem of the plan, in the order of the records."""
+    cells = (c for c in ended if c.problem == problem)
+    own = (c for c in cells if c.plan == plan.digest(problem, c.library))
+    return list(dict.fromkeys((c.library, c.method) for c in own))
 
 
 def words(record: StabilityRecord | None) -> str:
@@ -54,7 +58,7 @@ def tables(plan: StabilityPlan, ended: Mapping[StabilityCell, StabilityRecord]) 
     for problem in plan.problems:
         values = [
             [title(*row), *map(words, _records_of(plan, ended, problem, row))]
-            for row in rows(ended, problem)
+            for row in rows(plan, ended, problem)
         ]
         if not values:
             continue
@@ -68,10 +72,7 @@ def _records_of(
     plan: StabilityPlan, ended: Mapping[StabilityCell, StabilityRecord], problem: str, row: Row
 ) -> list[StabilityRecord | None]:
     """Return the record of a row in every column, or None where there is none."""
-    return [
-        ended.get(StabilityCell(problem, *row, point, plan.steps, plan.seed))
-        for _, _, point in columns(plan)
-    ]
+    return [ended.get(plan.cell(problem, *row, point, plan.seed)) for _, _, point in columns(plan)]
 
 
 def draw_map(
@@ -87,7 +88,7 @@ def draw_map(
     from svgpbench.output.figure import write_figure
     from svgpbench.output.panel import plain
 
-    methods = {problem: names for problem in plan.problems if (names := rows(ended, problem))}
+    methods = {problem: names for problem in plan.problems if (names := rows(plan, ended, problem))}
     heights = [len(names) for names in methods.values()]
     width, height = 0.72 * len(list(columns(plan))) + 2.2, 0.42 * sum(heights) + 1.1 * len(methods)
     figure = Figure((width, height), layout="constrained")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
@@ -11,6 +12,8 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from svgpbench.benchmarks.problem_plan import Jitter, ProblemPlan, read_as
 from svgpbench.config import Positive, Strict
+from svgpbench.environment import OURS
+from svgpbench.experiments.identity import digest
 
 SHIPPED = Path(__file__).with_name("plan.toml")
 Dtype = Literal["float64", "float32"]
@@ -59,6 +62,30 @@ class StabilityPlan(Strict):
         """Largest M of all points."""
         return max(point.inducing for point in self.points)
 
+    def cell(
+        self, problem: str, library: str, method: str, point: AxisPoint, seed: int
+    ) -> StabilityCell:
+        """Return a cell of the plan."""
+        plan = self.digest(problem, library)
+        return StabilityCell(problem, library, method, point, self.steps, seed, plan)
+
+    def digest(self, problem: str, library: str) -> str:
+        """Return a digest of all that decides a library's runs on a problem besides the axes.
+
+        It is empty for a problem of the shipped plan, whose records have none.
+        """
+        facts = self._facts(problem, library)
+        shipped = _shipped()
+        as_shipped = problem in shipped.problems and facts == shipped._facts(problem, library)
+        return "" if as_shipped else digest(facts)
+
+    def _facts(self, problem: str, library: str) -> dict[str, Any]:
+        declared = self.problems[problem]
+        # the first M inducing inputs are of a draw of the most
+        facts = {"most_inducing": self.most_inducing, "problem": declared.model_dump(mode="json")}
+        facts |= self.model_dump(include={"check_every", "checked_rows"})
+        return facts | declared.content() | ({"backend": self.backend} if library == OURS else {})
+
     def along(self, axis: str) -> list[Any]:
         """Return the values of an axis, the centre's included, in increasing order; float64 comes first."""
         values = {getattr(self.centre, axis), *getattr(self.cuts, axis)}
@@ -74,6 +101,7 @@ class StabilityCell(NamedTuple):
     point: AxisPoint
     steps: int
     seed: int = 0
+    plan: str = ""  # `StabilityPlan.digest`
 
     @property
     def title(self) -> str:
@@ -93,12 +121,18 @@ class StabilityCell(NamedTuple):
             **self.point.model_dump(),
             "steps": self.steps,
             "seed": self.seed,
+            **({"plan": self.plan} if self.plan else {}),
         }
 
 
 def read_plan(path: Path = SHIPPED) -> StabilityPlan:
     """Read a plan from its file. Raises `UserError` if the file is missing or invalid."""
     return read_as(StabilityPlan, path)
+
+
+@functools.cache
+def _shipped() -> StabilityPlan:
+    return read_plan()
 
 
 def cells_of(
@@ -112,7 +146,7 @@ def cells_of(
         for problem in problems:
             for library, names in methods.items():
                 for method in names:
-                    yield StabilityCell(problem, library, method, point, plan.steps, plan.seed)
+                    yield plan.cell(problem, library, method, point, plan.seed)
 
 
 def towards_the_largest_rate(
@@ -126,9 +160,7 @@ def towards_the_largest_rate(
     """
     for rate in reversed(plan.along("rate")):
         point = plan.centre.model_copy(update={"rate": rate})
-        cells = [
-            StabilityCell(*row, point, plan.steps, seed) for seed in (plan.seed, *plan.more_seeds)
-        ]
+        cells = [plan.cell(*row, point, seed) for seed in (plan.seed, *plan.more_seeds)]
         if all(lived.get(cell, True) for cell in cells):
             return next((cell for cell in cells if cell not in lived), None)
     return None

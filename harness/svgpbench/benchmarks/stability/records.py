@@ -37,7 +37,7 @@ class StabilityRecord(BenchmarkRecord):
     @classmethod
     def nested_run(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
         point = {axis: facts[axis] for axis in AxisPoint.model_fields}
-        names = ("problem", "library", "method", "steps", "seed")
+        names = ("problem", "library", "method", "steps", "seed", "plan")
         return {"point": point} | {name: facts[name] for name in names if name in facts}
 
 

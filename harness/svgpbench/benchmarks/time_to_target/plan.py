@@ -13,7 +13,6 @@ from svgpbench.benchmarks.timing.cases import timed_method
 from svgpbench.config import Positive, RatePair, Strict
 from svgpbench.environment import OURS
 from svgpbench.errors import refuse_unknown
-from svgpbench.experiments.cell import load_data
 from svgpbench.experiments.identity import digest, digests_of
 from svgpbench.plugins import BACKENDS, METHODS, PEERS, paper_folders, plugins
 
@@ -82,10 +81,7 @@ class LearningPlan(Strict):
         shared = self.model_dump(
             mode="json", include={"jitter", "checked_rows", "test_rows", "iterations"}
         )
-        data = self.problems[problem].data
-        # a registered data set has a checksum; a file of the user may change under its name
-        content = {} if data.path is None else {"fingerprint": load_data(data).fingerprint}
-        return digest({"race": race, **shared, **content})
+        return digest({"race": race, **shared, **self.problems[problem].content()})
 
     def code(self, contestant: Contestant) -> dict[str, str]:
         """Return the digests of the code of a contestant, with all backends of the plan if it is ours."""

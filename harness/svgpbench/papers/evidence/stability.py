@@ -80,7 +80,8 @@ def _rows(plan: StabilityPlan, folder: str, records: Any) -> Iterator[dict[str, 
     for record in records:
         cell, point = record.run, record.run.point
         along_rates = point == plan.centre.model_copy(update={"rate": point.rate})
-        if along_rates and cell.steps == plan.steps and record.status not in NO_VERDICT:
+        as_shipped = not cell.plan and cell.steps == plan.steps
+        if along_rates and as_shipped and record.status not in NO_VERDICT:
             yield {
                 "data": cell.problem,
                 "method": title(cell.library, cell.method),
