@@ -17,11 +17,12 @@ from small_suite import BUDGETS, small_suite
 from svgpbench.cli.progress import cell_title
 from svgpbench.config import RatePair
 from svgpbench.errors import UserError
-from svgpbench.results.records import Record
+from svgpbench.experiments.cell import identify
+from svgpbench.results.records import Record, write_record
 from svgpbench.suite.board import Board
 from svgpbench.suite.cells import SuiteRun, cell_of, task
 from svgpbench.suite.outcomes import Outcomes, finished, outcomes
-from svgpbench.suite.protocol import run_protocol, stages
+from svgpbench.suite.protocol import RecordFinder, run_protocol, stages
 from svgpbench.suite.schema import Entrant, Suite, SuiteProblem, load_suite
 
 Key = tuple[str, str, str, Any, int]
@@ -305,6 +306,26 @@ def test_what_two_machines_do_differently_decides_nothing() -> None:
     runs = memory.outcomes([PROBLEM], [TIED, ADAM]).runs
     scores = runs.pivot(index="fold", columns="entrant", values="nlpd")
     assert scores["t-SVGP"].to_list() == scores["q-SVGP Adam"].to_list()
+
+
+def test_records_that_other_code_of_a_plugin_made_run_again_once(tmp_path: Any) -> None:
+    """A method that was changed keeps its id, and often its number of iterations."""
+    x = task(SUITE, ITERATIONS, PROBLEM, TIED, "trial 1", RatePair(0.1, 0.01))
+    identity = identify(x.cell)
+    kernel = f"kernel {x.cell.kernel.name}"
+    for code, counts in (({kernel: "svgpbench:1"}, True), ({kernel: "stranger:1"}, False)):
+        made = record(identity.config, 1.0, versions={}, nlpd=1.0)
+        assert made.environment
+        where = made.environment.model_copy(update={"code": code})
+        write_record(
+            tmp_path,
+            made.model_copy(update={"cell_id": identity.cell_id, "environment": where}),
+        )
+        find_record = RecordFinder(tmp_path)
+        assert (find_record(x) is not None) is counts
+        find_record.try_all([x])
+        assert find_record(x) is not None
+        assert RecordFinder(tmp_path, any_status=True)(x) is not None
 
 
 def test_cells_of_trials_and_runs() -> None:

@@ -14,8 +14,9 @@ from typing import TypeAlias
 
 from svgpbench.config import RatePair
 from svgpbench.experiments.cell import identify
+from svgpbench.experiments.identity import code_of
 from svgpbench.results.records import DamagedRecordError, Record, is_final
-from svgpbench.results.store import record_of
+from svgpbench.runs.queue import PlannedCell, other_code, record_for
 from svgpbench.suite.cells import Budgets, Stage, SuiteRun, task
 from svgpbench.suite.schema import Entrant, Suite, SuiteProblem
 
@@ -126,8 +127,8 @@ def missing_tasks(
 class RecordFinder:
     """The records of a folder by task.
 
-    A record of a run that failed for its machine or for missing software counts once the run was tried here,
-    or with `any_status`.
+    A record of a run that failed for its machine or for missing software, or that other code of a plugin
+    made, counts once the run was tried here, or with `any_status`.
     """
 
     def __init__(self, results: Path, *, any_status: bool = False) -> None:
@@ -140,9 +141,13 @@ class RecordFinder:
         identity = identify(task.cell)
         if identity.cell_id not in self._found:
             with suppress(DamagedRecordError):  # a run sets it aside
-                record = record_of(self.results, identity.config, identity.cell_id)
+                planned = PlannedCell(identity, code_of(task.cell))
+                record = record_for(self.results, planned)
                 counts = self.any_status or identity.cell_id in self.tried
-                if record is not None and (counts or is_final(record)):
+                # as `run_cells`, which runs a cell again if the code of a plugin has changed
+                if record is not None and (
+                    counts or (is_final(record) and not other_code(record, planned).plugins)
+                ):
                     self._found[identity.cell_id] = record
         return self._found.get(identity.cell_id)
 
