@@ -26,7 +26,13 @@ from svgpbench.suite.step_times import (
     two_digits,
     write_times,
 )
-from svgpbench.suite.tables import board_table, entrant_table, legend, pairs_table
+from svgpbench.suite.tables import (
+    board_table,
+    detailed_tables,
+    entrant_table,
+    legend,
+    pairs_table,
+)
 
 INF, NAN = math.inf, math.nan
 
@@ -477,3 +483,18 @@ def test_tables_of_the_board(board: Board) -> None:
         "B": ["0-1-1", "0-1-1", ""],
     }
     assert any("silent" in line for line in legend(board))
+
+
+def test_tables_of_a_board_of_one_problem_are_of_this_problem(tmp_path: Path) -> None:
+    """No other problem chooses default rates, and a suite of small tables has no group of large ones."""
+    names = {"tie": "thesis-sinusoid", "failed": "banana, probit"}
+    runs, trials = (x.assign(problem=x["problem"].replace(names)) for x in outcomes())
+    measured = ["e_rate", "m_rate", "coverage", "crps", "ece", "error_rate", "drop"]
+    runs[measured] = 0.1
+    board = Board(Outcomes(runs, trials), ["A", "B", "C"], ["thesis-sinusoid"])
+    tables = [table for _, table in detailed_tables(small_suite(tmp_path), board)]
+    groups, _, (rates, *_), *_ = (table.rows for table in tables)
+    header = ["average rank", "gaussian (1)", "rows<2000 (1)", "rows<10000 (1)", "inputs<10 (1)"]
+    assert tables[0].header == [*header, "inputs<30 (1)"]
+    assert groups == [(name, *[rank] * 5) for name, rank in (("A", 1.5), ("B", 1.5), ("C", 3.0))]
+    assert rates[0] == "A" and np.isnan([rates[2], rates[3]]).all()

@@ -30,7 +30,7 @@ LEVELS: Final = {"seconds_90": 0.9, "seconds_99": 0.99}
 TENTH: Final = 0.1
 """Share of the budget at which an early score is read off."""
 DIGITS: Final = 6
-"""Significant digits of every number in the tables: what differs by less, as two machines do, decides no rank."""
+"""Significant digits in the tables: a smaller difference, such as between two machines, decides no rank."""
 SCORES: Final = ("crps", "coverage", "ece", "error_rate", "rmse")
 """Metrics of the last evaluation that `runs` keeps, where the task has them."""
 TRIALS: Final = ("problem", "entrant", "stage", "e_rate", "m_rate", "status", "nlpd")

@@ -218,22 +218,28 @@ USUAL: Final = ("rows<2000", "rows<10000", "rows>=10000", "inputs<10", "inputs<3
 """Groups by size that the board's page shows."""
 
 
+_OF_SIZE: Final = re.compile(r"(rows|inputs)\s*(<|>=)\s*(\d+)")
+
+
 def of_groups(problems: Sequence[SuiteProblem], groups: Sequence[str]) -> list[SuiteProblem]:
     """Return the problems that are in all of the groups.
 
     Raises `UserError` for an unknown group, or if no problem is left.
     """
     likelihoods = sorted({x.likelihood.name for x in problems})
-    left = list(problems)
     for group in groups:
-        size = re.fullmatch(r"(rows|inputs)\s*(<|>=)\s*(\d+)", group)
-        if size:
-            value, limit, below = SIZES[size[1]], int(size[3]), size[2] == "<"
-            left = [x for x in left if (value(x) < limit) == below]
-        elif group in likelihoods:
-            left = [x for x in left if x.likelihood.name == group]
-        else:
+        if group not in likelihoods and not _OF_SIZE.fullmatch(group):
             raise unknown("group of problems", group, [*likelihoods, *USUAL])
+    left = [x for x in problems if all(is_in_group(x, group) for group in groups)]
     if not left:
         raise UserError(f"no problem of the suite is in {' and '.join(groups)}")
     return left
+
+
+def is_in_group(problem: SuiteProblem, group: str) -> bool:
+    """Return True if a problem has the size that a group such as `rows<2000` names, or the likelihood."""
+    size = _OF_SIZE.fullmatch(group)
+    if size is None:
+        return problem.likelihood.name == group
+    value, limit, below = SIZES[size[1]](problem), int(size[3]), size[2] == "<"
+    return (value < limit) == below

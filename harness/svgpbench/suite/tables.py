@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from svgpbench.config import RatePair
@@ -12,8 +10,7 @@ from svgpbench.output.table_formats import markdown
 from svgpbench.suite.board import Board
 from svgpbench.suite.cells import Budgets
 from svgpbench.suite.findings import counted, findings
-from svgpbench.suite.outcomes import Outcomes
-from svgpbench.suite.schema import USUAL, Suite, of_groups
+from svgpbench.suite.schema import USUAL, Suite, is_in_group
 
 
 def _percent(share: float) -> str:
@@ -125,7 +122,7 @@ def detailed_tables(suite: Suite, board: Board) -> list[tuple[str, Table]]:
     return [
         (
             "Average rank by group of problems (how many problems)",
-            groups_table(suite, board.outcomes, board.entrants),
+            groups_table(suite, board),
         ),
         (
             "Problems on which the entrant of the row is better, level and worse than that of the column",
@@ -140,23 +137,19 @@ def detailed_tables(suite: Suite, board: Board) -> list[tuple[str, Table]]:
     ]
 
 
-def groups_table(suite: Suite, outcomes: Outcomes, candidates: Sequence[str]) -> Table:
-    """Return average ranks by group of problems: a row per entrant, in the order of the whole board."""
-    likelihoods = list(dict.fromkeys(x.likelihood.name for x in suite.problems))
-    names = [row.entrant for row in Board(outcomes, candidates).rows()]
-    ran = set(outcomes.runs["problem"])
-    columns = [Column("average rank")]
-    ranks: dict[str, list[float | None]] = {name: [] for name in names}
+def groups_table(suite: Suite, board: Board) -> Table:
+    """Return average ranks by group of the board's problems: a row per entrant, in the board's order."""
+    problems = [x for x in suite.problems if x.title in board.problems]
+    likelihoods = dict.fromkeys(x.likelihood.name for x in problems)
+    columns, ranks, means = [Column("average rank")], board.ranks(), []
     for group in (*likelihoods, *USUAL):
-        problems = [x.title for x in of_groups(suite.problems, [group]) if x.title in ran]
-        board = Board(outcomes, candidates, problems)
-        if not board.problems:
-            continue
-        columns.append(number(f"{group} ({len(board.problems)})", ".1f"))
-        means = board.ranks().mean()
-        for name in names:
-            ranks[name].append(means.get(name))
-    return Table(tuple(columns), [(name, *ranks[name]) for name in names])
+        titles = [x.title for x in problems if is_in_group(x, group)]
+        if titles:
+            columns.append(number(f"{group} ({len(titles)})", ".1f"))
+            # a rank is of one problem, whatever the others are
+            means.append(ranks.loc[titles].mean())
+    names = [row.entrant for row in board.rows()]
+    return Table(columns, [(name, *(of_group[name] for of_group in means)) for name in names])
 
 
 def rates_table(board: Board) -> Table:
@@ -167,7 +160,8 @@ def rates_table(board: Board) -> Table:
             row.entrant,
             RatePair(*rates[row.entrant]).title,
             row.default_price,
-            float(prices[row.entrant].max()),
+            # no price if no other problem could choose the default rates
+            float(prices[row.entrant].max()) if row.entrant in prices else np.nan,
             *edges[row.entrant],
             row.failed_trials,
             row.failed_runs,
