@@ -12,6 +12,7 @@ from small_suite import BUDGETS, small_suite, write_suite
 from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
 from svgpbench.methods import build_method
+from svgpbench.suite.outcomes import Outcomes
 from svgpbench.suite.schema import GRID, USUAL, load_suite, of_groups
 
 SHIPPED = load_suite()
@@ -148,6 +149,42 @@ def test_a_mistake_on_the_command_line_is_one_line_and_nothing_is_written(
     assert printed.err.startswith("error: ") and printed.err.count("\n") == 1
     assert words in printed.err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--problem", "mnist"), "the board has none of these problems yet (it has: airfoil, "),
+        (("--add", "t-svgp", "--problem", "mnist"), "the board has none of these problems yet"),
+        (("--entrant", "SGPR"), "a reference has no rank: without --entrant it stands below"),
+        (("--add", "small.toml"), "tiny takes part in none of these problems"),
+    ],
+)
+def test_a_part_of_this_version_s_board_without_an_entrant_says_why(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    entrant = 'label = "tiny"\nname = "t-svgp"\nrows_below = 5\ne_rates = [1.0]\nm_rates = [0.1]\n'
+    (tmp_path / "small.toml").write_text(entrant)
+    assert exit_code(["leaderboard", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert words in printed.err and "None" not in printed.err
+
+
+def test_problems_on_which_nobody_gains_have_no_board(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shipped = Outcomes.read()
+    runs = shipped.runs.assign(best_nlpd=shipped.runs["constant_nlpd"])
+    monkeypatch.setattr(Outcomes, "read", lambda: Outcomes(runs, shipped.trials))
+    assert exit_code(["leaderboard", "--problem", "pima"]) == 2
+    message = "error: no entrant gains on pima: there is nothing to rank\n"
+    assert capsys.readouterr().err == message
 
 
 @pytest.mark.parametrize("folder", ["empty", "nowhere"])

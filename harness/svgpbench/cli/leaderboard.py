@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from svgpbench.runs.slots import Executor
     from svgpbench.suite.board import Board
     from svgpbench.suite.cells import Budgets, SuiteRun
+    from svgpbench.suite.outcomes import Outcomes
     from svgpbench.suite.schema import Entrant, Suite, SuiteFiles, SuiteProblem
 
 
@@ -140,21 +141,36 @@ def _board(
     from svgpbench.suite.outcomes import Outcomes, read_outcomes
     from svgpbench.suite.schema import SHIPPED_FILES
 
-    if results is None and files == SHIPPED_FILES:
+    candidates = [x.label for x in entrants if not x.reference]
+    if not candidates:
+        raise UserError("a reference has no rank: without --entrant it stands below the board")
+    if is_shipped := results is None and files == SHIPPED_FILES:
         outcomes = Outcomes.read()
     else:
         results = results or RESULTS
         # all entrants, as the best known is theirs
         outcomes = read_outcomes(suite, problems, suite.entrants, results, files)
-    candidates = [x.label for x in entrants if not x.reference]
     # references are not ranked: they have no rates to search, and stand beside the board
     board = Board(outcomes, candidates, [x.title for x in problems])
+    if board.silent and not board.problems:
+        raise _no_vote(board)
+    if not board.entrants and is_shipped:
+        raise _not_on_the_board(outcomes)
     if not board.entrants:
         raise UserError(
             f"no entrant of the suite has finished a problem in {results}; `svgpbench leaderboard --run` "
             "runs them, and `--add METHOD` shows the row of one that was added"
         )
     return board
+
+
+def _not_on_the_board(shipped: Outcomes) -> UserError:
+    finished = ", ".join(sorted(set(shipped.runs["problem"])))
+    return UserError(f"the board has none of these problems yet (it has: {finished})")
+
+
+def _no_vote(board: Board) -> UserError:
+    return UserError(f"no entrant gains on {', '.join(board.silent)}: there is nothing to rank")
 
 
 def _show(board: Board, added: AddedEntrant | None, *, as_json: bool) -> None:
@@ -216,10 +232,13 @@ def _added(
     entrant = added_entrant(suite, text)
     on_board = set(shipped.runs["problem"])
     # a share of the possible gain needs the best known NLPD, which these problems have
-    problems = [x for x in problems if x.title in on_board and suite.takes_part(entrant, x)]
+    problems = [x for x in problems if x.title in on_board]
+    if not problems:
+        raise _not_on_the_board(shipped)
+    problems = [x for x in problems if suite.takes_part(entrant, x)]
     if not problems:
         raise UserError(
-            f"the board has none of these problems yet (it has: {', '.join(sorted(on_board))})"
+            f"{entrant.label} takes part in none of these problems: its likelihoods or rows_below say so"
         )
     tell(f"checking {entrant.name} on {suite.protocol.backend}")
     # before any run: the rank of a method whose steps are wrong would mean nothing
@@ -251,6 +270,8 @@ def _added(
     together = with_entrant(suite, shipped, problems, entrant, budgets, ms, results)
     candidates = [x.label for x in suite.entrants if not x.reference]
     board = Board(together, [*candidates, entrant.label], [x.title for x in problems])
+    if not board.problems:
+        raise _no_vote(board)
     return AddedEntrant(entrant.label, budgets, board)
 
 
