@@ -36,6 +36,7 @@ options = { tying = "untied" }
 e_rates = [0.1]
 m_rates = [0.01, 0.03]
 """
+LIKE_T_SVGP = 'name = "t-svgp"\noptions = { tying = "untied" }'
 
 
 def grid_of(label: str) -> list[tuple[float, float]]:
@@ -82,6 +83,13 @@ def test_an_entrant_of_a_file_is_what_the_file_says(tmp_path: Path) -> None:
         (('"mine"', '"t-SVGP"'), "already; give yours another label"),
         (("[0.1]", "[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]"), "14 pairs of rates; at most 12"),
         (('tying = "untied"', 'tyings = "untied"'), "tyings"),
+        (("[0.1]", "[0.1, 0.3, 0.1]"), "'mine': a rate is there twice"),
+        (("e_rates", "bases = { 50 = [35, 70] }\ne_rates"), "'t-svgp' has one basis"),
+        ((LIKE_T_SVGP, 'name = "orth"'), "'orth' has two bases: give bases"),
+        (
+            (LIKE_T_SVGP, 'name = "orth"\nbases = { 50 = [35, 70] }'),
+            "bases has no 100, the number of inducing points below 10000 rows",
+        ),
     ],
 )
 def test_mistakes_of_a_file_are_told(tmp_path: Path, change: tuple[str, str], message: str) -> None:

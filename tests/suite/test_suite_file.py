@@ -67,6 +67,13 @@ GRID_OF_13 = ("m_rates = [0.02, 0.1]", f"m_rates = {[0.01 * i for i in range(1, 
             ["'reference'", "a reference has no rates"],
         ),
         (("e_rates = [0.02]", "e_rates = [-0.02]"), ["e_rates"]),
+        (("[0.5, 1.0]", "[0.5, 0.50]"), ["'tied'", "a rate is there twice"]),
+        (('["gaussian"]', '["gausian"]'), ["likelihoods", "'gausian'; did you mean 'gaussian'"]),
+        (("folds = 2", "folds = 2\nrun_folds = 3"), ["protocol: run_folds is 3, of 2 folds"]),
+        (
+            ('name = "t-svgp"', 'name = "orth"\nbases = { 6 = [3, 4] }'),
+            ["'tied'", "bases has no 5, the number of inducing points below 200 rows"],
+        ),
         (('version = "small"', "version = small"), ["line 2"]),
     ],
 )

@@ -48,7 +48,7 @@ def added_entrant(suite: Suite, text: str) -> Entrant:
     """
     labels = {x.label for x in suite.entrants}
     if is_file_name(text):
-        entrant = _from_file(Path(text))
+        entrant = _from_file(suite, Path(text))
     elif text in labels:
         raise UserError(f"{text!r} is on the board already; name a method or a file of your own")
     else:
@@ -72,7 +72,7 @@ def added_entrant(suite: Suite, text: str) -> Entrant:
     return entrant
 
 
-def _from_file(path: Path) -> Entrant:
+def _from_file(suite: Suite, path: Path) -> Entrant:
     try:
         declared = parse_toml(str(path), path.read_bytes())
     except OSError as error:
@@ -82,7 +82,15 @@ def _from_file(path: Path) -> Entrant:
     except ValidationError as error:
         raise UserError(f"{path}: {one_line(error, Entrant, declared)}") from None
     find(METHODS, entrant.name)
-    build_method(entrant.name, entrant.options)
+    method = build_method(entrant.name, entrant.options)
+    if method.basis == "decoupled" and not entrant.bases:
+        raise UserError(
+            f"{path}: method {entrant.name!r} has two bases: give bases, |β| and |γ| by number of inducing "
+            "points, such as bases = { 50 = [35, 70] }"
+        )
+    if entrant.bases and method.basis != "decoupled":
+        raise UserError(f"{path}: method {entrant.name!r} has one basis: leave bases out")
+    suite.refuse_missing_bases(entrant)
     return entrant
 
 

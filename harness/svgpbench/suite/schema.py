@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
-from pydantic import Field, PositiveInt, ValidationError, model_validator
+from pydantic import AfterValidator, Field, PositiveInt, ValidationError, model_validator
 
 from svgpbench.config import (
     KernelConfig,
@@ -21,10 +21,10 @@ from svgpbench.config import (
     Text,
     with_new_defaults,
 )
-from svgpbench.errors import UserError, unknown
+from svgpbench.errors import UserError, refuse_unknown, unknown
 from svgpbench.experiments.error_messages import data_errors_are_the_users, one_line
 from svgpbench.experiments.loading import parse_toml
-from svgpbench.plugins import registry_of
+from svgpbench.plugins import LIKELIHOODS, plugins, registry_of
 from svgpbench_datasets.entry import DatasetEntry
 
 SHIPPED = Path(__file__).with_name("suite.toml")
@@ -76,6 +76,12 @@ class Protocol(Strict):
         """Number of folds that run, from the first on."""
         return self.run_folds or self.folds
 
+    @model_validator(mode="after")
+    def _runs_folds_that_are_there(self) -> Protocol:
+        if self.folds_run > self.folds:
+            raise ValueError(f"run_folds is {self.run_folds}, of {self.folds} folds")
+        return self
+
 
 class SizeClass(Strict):
     """Number of inducing points and budget of problems by their rows."""
@@ -83,6 +89,11 @@ class SizeClass(Strict):
     rows_below: PositiveInt
     inducing: PositiveInt
     seconds: Positive  # of training, on the reference machine
+
+
+def _known_likelihoods(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    refuse_unknown("likelihood", names or (), plugins(LIKELIHOODS))
+    return names
 
 
 class Entrant(Strict):
@@ -95,7 +106,8 @@ class Entrant(Strict):
     """(|β|, |γ|) by number of inducing points, of a method with two bases."""
     joint: bool = False
     reference: bool = False
-    likelihoods: tuple[str, ...] | None = None  # None: all
+    likelihoods: Annotated[tuple[str, ...] | None, AfterValidator(_known_likelihoods)] = None
+    """Names of those on whose problems the entrant runs; None: all."""
     rows_below: PositiveInt | None = None
     e_rates: tuple[Positive, ...] = ()
     m_rates: tuple[Positive, ...] = ()
@@ -111,6 +123,9 @@ class Entrant(Strict):
         if self.reference == bool(self.grid):
             what = "a reference has no rates" if self.reference else "give e_rates and m_rates"
             raise ValueError(f"entrant {self.label!r}: {what}")
+        if len(set(self.grid)) < len(self.grid):
+            # the search waits for as many records as the grid has pairs
+            raise ValueError(f"entrant {self.label!r}: a rate is there twice")
         if len(self.grid) > GRID:
             raise ValueError(
                 f"entrant {self.label!r}: {len(self.grid)} pairs of rates; at most {GRID}, as all have"
@@ -186,6 +201,19 @@ class Suite(Strict):
             for name, times in Counter(names).items():
                 if times > 1:
                     raise ValueError(f"{what} {name!r} is there {times} times; give each its name")
+        return self
+
+    def refuse_missing_bases(self, entrant: Entrant) -> None:
+        """Raise `UserError` if an entrant with two bases has none for a number of inducing points."""
+        for size in self.sizes if entrant.bases else ():
+            if size.inducing not in entrant.bases:
+                raise UserError(f"entrant {entrant.label!r}: bases has no {size.inducing}, the number "
+                                f"of inducing points below {size.rows_below} rows")  # fmt: skip
+
+    @model_validator(mode="after")
+    def _bases_are_whole(self) -> Suite:
+        for entrant in self.entrants:
+            self.refuse_missing_bases(entrant)
         return self
 
     @model_validator(mode="after")
