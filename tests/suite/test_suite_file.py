@@ -158,6 +158,20 @@ def test_a_mistake_on_the_command_line_is_one_line_and_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("option", ["--run", "--step-times"])
+def test_without_the_suite_s_backend_nothing_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, option: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_suite(tmp_path, ('backend = "numpy"', 'backend = "nunpy:fast"'))
+    pd.DataFrame(BUDGETS, index=["n"]).T["n"].unstack().to_csv("small-iterations.csv")
+    assert exit_code(["leaderboard", "--suite", "small.toml", option]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith("error: unknown backend 'nunpy'; did you mean 'numpy'?")
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert {x.name for x in tmp_path.iterdir()} == {"small.toml", "small-iterations.csv"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn
 import typer
 
 from svgpbench.atomic import refuse_unwritable
+from svgpbench.backends import check_backend
 from svgpbench.cli.clusters import check_dask, cluster_executor
 from svgpbench.cli.options import RESULTS, AsJson, DaskAddress, Jobs, RecordsFolder
 from svgpbench.cli.printing import FAILED, INTERRUPTED, print_json, say, show, tell
@@ -303,6 +304,8 @@ def _run(
     from svgpbench.suite.protocol import RecordFinder, run_protocol
 
     check_dask(dask, jobs)
+    if dask is None:  # on a cluster only its workers need the backend
+        check_backend(suite.protocol.backend.partition(":")[0])
     find_record = RecordFinder(results)
     with (
         reporter() as on_event,
@@ -356,6 +359,7 @@ def _measure(
     """Time iterations, and write the tables of times and iterations beside the suite's file."""
     from svgpbench.suite.step_times import measured, write_times
 
+    check_backend(suite.protocol.backend.partition(":")[0])
     # before the timing, whose times would be lost
     refuse_unwritable(files.suite.parent, f"step times beside {files.suite}")
     with reporter() as on_event:
