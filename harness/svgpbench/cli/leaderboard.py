@@ -90,6 +90,7 @@ def leaderboard_command(
     from svgpbench.suite.cells import read_iterations
     from svgpbench.suite.schema import SHIPPED, SuiteFiles, load_suite, of_groups
 
+    check_dask(dask, jobs)
     if figure is not None:
         check_figure_path(figure)
     files = SuiteFiles(file or SHIPPED)
@@ -303,7 +304,6 @@ def _run(
     from svgpbench.runs.events import Noticed
     from svgpbench.suite.protocol import RecordFinder, run_protocol
 
-    check_dask(dask, jobs)
     if dask is None:  # on a cluster only its workers need the backend
         check_backend(suite.protocol.backend.partition(":")[0])
     find_record = RecordFinder(results)
