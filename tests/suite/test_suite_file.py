@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 from small_suite import BUDGETS, small_suite, write_suite
 
+from svgpbench.cli import leaderboard
 from svgpbench.cli.application import exit_code
+from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 from svgpbench.methods import build_method
 from svgpbench.suite.outcomes import Outcomes
@@ -232,5 +234,25 @@ def test_without_iterations_it_says_to_measure_times(
     code = exit_code(["leaderboard", "--suite", "small.toml", "--run"])
     printed = capsys.readouterr()
     assert (code, printed.out, printed.err.count("\n")) == (2, "", 1)
-    assert "measure its step times first" in printed.err
+    assert "no number of iterations yet, which --step-times measures" in printed.err
     assert [x.name for x in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_problems_without_iterations_are_left_out_before_the_first_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_suite(tmp_path)
+    budgets = pd.DataFrame(BUDGETS, index=["n"]).T["n"].unstack()
+    budgets.drop("thesis-sinusoid").to_csv("small-iterations.csv")
+    ran: list[str] = []
+
+    def run_cells(cells: list[CellConfig], *_: object) -> bool:
+        ran.extend(x.data.name for x in cells)
+        return False
+
+    monkeypatch.setattr(leaderboard, "_run_cells", run_cells)
+    assert exit_code(["leaderboard", "--suite", "small.toml", "--run"]) == 130
+    assert set(ran) == {"banana"}
+    told = " ".join(capsys.readouterr().err.split())
+    assert "which --step-times measures: thesis-sinusoid" in told

@@ -116,7 +116,8 @@ def leaderboard_command(
         counts = read_iterations(files.iterations)
         if run:
             results = results or RESULTS
-            if not _run(suite, counts, problems, entrants, results, jobs, dask):
+            timed = _with_iterations(suite, counts, problems, entrants)
+            if not _run(suite, counts, timed, entrants, results, jobs, dask):
                 _stop()
         board = _board(files, suite, problems, entrants, results)
     if figure is not None:
@@ -289,6 +290,29 @@ def _tell_of_failure(event: Event) -> None:
 def _stop() -> NoReturn:
     tell("stopped; the same command goes on from here")
     raise typer.Exit(INTERRUPTED)
+
+
+def _with_iterations(
+    suite: Suite, budgets: Budgets, problems: Sequence[SuiteProblem], entrants: Sequence[Entrant]
+) -> list[SuiteProblem]:
+    """Return the problems that can run, and print a line on the others.
+
+    Raises `UserError` if an entrant lacks its number of iterations on every problem.
+    """
+    lacking = {
+        problem.title: entrant.label
+        for problem in problems
+        for entrant in entrants
+        if suite.takes_part(entrant, problem) and (problem.title, entrant.label) not in budgets
+    }
+    what = "no number of iterations yet, which --step-times measures"
+    if len(lacking) == len(problems):
+        title, label = next(iter(lacking.items()))
+        raise UserError(f"entrant {label!r} has on problem {title!r} {what}")
+    if lacking:
+        # now, and not after hours of runs of the problems before
+        tell(f"left out, as they have {what}: {', '.join(lacking)}")
+    return [x for x in problems if x.title not in lacking]
 
 
 def _run(
