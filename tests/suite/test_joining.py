@@ -179,12 +179,13 @@ def test_an_entrant_whose_timed_runs_all_fail_has_no_board(
     assert capsys.readouterr().err.endswith(message)
 
 
+@pytest.mark.parametrize("label", ["01", "NA"])
 def test_a_digest_and_a_label_that_look_like_numbers_are_found_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, label: str
 ) -> None:
     monkeypatch.setattr(joining, "_made_of", lambda entrant: "12e4567890123456")
     monkeypatch.setattr(joining, "ratios", ratios(("airfoil", 2.0, 2.0, 2.0)))
-    args = SUITE, AIRFOIL_AND_PIMA[:1], entrant_called("01"), tmp_path / "x.csv", never
+    args = SUITE, AIRFOIL_AND_PIMA[:1], entrant_called(label), tmp_path / "x.csv", never
     first = own_iterations(*args)
     monkeypatch.setattr(joining, "ratios", never)
     assert own_iterations(*args) == first

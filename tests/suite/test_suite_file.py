@@ -238,6 +238,29 @@ def test_without_iterations_it_says_to_measure_times(
     assert [x.name for x in tmp_path.iterdir()] == ["small.toml"]
 
 
+@pytest.mark.parametrize("option", ["--run", "--step-times"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("small-iterations.csv", ""),
+        ("small-iterations.csv", "problem,tied\nthesis-sinusoid,many\n"),
+        ("small-step-times.csv", "problem,ms\nthesis-sinusoid,1.5\n"),
+        ("small-step-times.csv", "problem,entrant,ms\nthesis-sinusoid,tied,fast\n"),
+    ],
+)
+def test_a_damaged_table_beside_the_suite_is_told_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, name: str, text: str, option: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(leaderboard, "_run_cells", lambda *_: False)
+    write_suite(tmp_path)
+    pd.DataFrame(BUDGETS, index=["n"]).T["n"].unstack().to_csv("small-iterations.csv")
+    (tmp_path / name).write_text(text)
+    assert exit_code(["leaderboard", "--suite", "small.toml", option]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {name} is damaged: ") and error.count("\n") == 1
+
+
 def test_problems_without_iterations_are_left_out_before_the_first_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

@@ -89,6 +89,7 @@ def leaderboard_command(
     """Show which method is best on the problems of the suite, or run them."""
     from svgpbench.suite.cells import read_iterations
     from svgpbench.suite.schema import SHIPPED, SuiteFiles, load_suite, of_groups
+    from svgpbench.suite.step_times import read_step_times
 
     check_dask(dask, jobs)
     if figure is not None:
@@ -116,6 +117,8 @@ def leaderboard_command(
         counts = read_iterations(files.iterations)
         if run:
             results = results or RESULTS
+            # what is wrong with the times is told now, and not when all has run
+            read_step_times(files.step_times)
             timed = _with_iterations(suite, counts, problems, entrants)
             if not _run(suite, counts, timed, entrants, results, jobs, dask):
                 _stop()
@@ -381,11 +384,14 @@ def _measure(
     entrants: Sequence[Entrant],
 ) -> None:
     """Time iterations, and write the tables of times and iterations beside the suite's file."""
-    from svgpbench.suite.step_times import measured, write_times
+    from svgpbench.suite.cells import read_iterations
+    from svgpbench.suite.step_times import measured, read_step_times, write_times
 
     check_backend(suite.protocol.backend.partition(":")[0])
     # before the timing, whose times would be lost
     refuse_unwritable(files.suite.parent, f"step times beside {files.suite}")
+    read_step_times(files.step_times)
+    read_iterations(files.iterations)
     with reporter() as on_event:
         times = measured(
             suite,

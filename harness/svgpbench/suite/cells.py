@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -41,14 +42,40 @@ class SuiteRun(NamedTuple):
     cell: CellConfig
 
 
+def read_measured(file: Path) -> pd.DataFrame:
+    """Read a table of what was measured for a suite. Raises `UserError` if it is no table."""
+    # a name or a digest may look like a number, or like a missing value
+    texts = dict.fromkeys(("problem", "entrant", "made_of"), str)
+    with damage_is_told(file):
+        return pd.read_csv(file, dtype=texts, keep_default_na=False, na_values=[""])
+
+
+@contextmanager
+def damage_is_told(file: Path) -> Iterator[None]:
+    """Raise `UserError` with the name of a table if it lacks a column, or has a text in place of a number."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError) as error:  # so do those of pandas' parser
+        raise UserError(f"{file} is damaged: {error}; delete it to measure again") from None
+
+
+def iterations_table(path: Path) -> pd.DataFrame:
+    """Read the iterations of full runs [problem × entrant]; missing where an entrant has none."""
+    table = read_measured(path)
+    with damage_is_told(path):
+        return table.set_index(table.columns[0]).astype("Int64")
+
+
 def read_iterations(path: Path = SHIPPED_FILES.iterations) -> dict[tuple[str, str], int]:
-    """Read the iterations of full runs by titles of problem and entrant; empty if there is no file."""
+    """Read the iterations of full runs by titles of problem and entrant; empty if there is no file.
+
+    Raises `UserError` for a damaged file.
+    """
     if not path.exists():
         return {}
-    table = pd.read_csv(path, index_col=0)
     return {
         (str(problem), str(entrant)): int(count)
-        for problem, row in table.iterrows()
+        for problem, row in iterations_table(path).iterrows()
         for entrant, count in row.dropna().items()
     }
 

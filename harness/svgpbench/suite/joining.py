@@ -18,7 +18,7 @@ from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.loading import is_file_name, parse_toml
 from svgpbench.methods import build_method
 from svgpbench.plugins import METHODS, code_of, find
-from svgpbench.suite.cells import Budgets, read_iterations
+from svgpbench.suite.cells import Budgets, read_iterations, read_measured
 from svgpbench.suite.findings import BESIDE
 from svgpbench.suite.outcomes import Outcomes, finished, outcomes
 from svgpbench.suite.protocol import RecordFinder
@@ -178,11 +178,7 @@ def _measured_before(file: Path) -> pd.DataFrame:
     columns = ["entrant", "made_of", "problem", "iterations", "ms"]
     if not file.exists():
         return pd.DataFrame(columns=columns)
-    try:
-        # a digest or a label may look like a number
-        table = pd.read_csv(file, dtype={"entrant": str, "made_of": str, "problem": str})
-    except ValueError as error:  # so do those of pandas' parser
-        raise UserError(f"{file} is damaged: {error}; delete it to measure again") from None
+    table = read_measured(file)
     if [*table.columns] != columns:
         raise UserError(f"{file} has other columns than {', '.join(columns)}; delete it")
     return table

@@ -20,7 +20,7 @@ from svgpbench.config import CellConfig, EvaluationPlan, RatePair
 from svgpbench.experiments.cell import identify
 from svgpbench.results.records import Record
 from svgpbench.results.store import record_of
-from svgpbench.suite.cells import cell_of
+from svgpbench.suite.cells import cell_of, damage_is_told, iterations_table, read_measured
 from svgpbench.suite.schema import SHIPPED_FILES, Entrant, Suite, SuiteFiles, SuiteProblem
 
 Milliseconds: TypeAlias = Mapping[tuple[str, str], float]
@@ -175,12 +175,11 @@ def write_times(suite: Suite, times: pd.DataFrame, files: SuiteFiles) -> None:
     """
     table = iterations_of(suite, times)
     if files.step_times.exists():
-        times = pd.concat([pd.read_csv(files.step_times), times])
+        times = pd.concat([read_measured(files.step_times), times])
         times = times.drop_duplicates(["problem", "entrant"], keep="last")
     write_whole(files.step_times, times.to_csv(index=False, float_format="%.4g").encode())
     if files.iterations.exists():
-        there = pd.read_csv(files.iterations, index_col=0).astype("Int64")
-        table = _in_order(suite, there.combine_first(table))
+        table = _in_order(suite, iterations_table(files.iterations).combine_first(table))
     write_whole(files.iterations, table.to_csv().encode())
 
 
@@ -194,12 +193,13 @@ def two_digits(x: float) -> int:
 def read_step_times(path: Path = SHIPPED_FILES.step_times) -> dict[tuple[str, str], float]:
     """Read the median time of an iteration in milliseconds, by titles of problem and entrant.
 
-    Empty if there is no file.
+    Empty if there is no file. Raises `UserError` for a damaged file.
     """
     if not path.exists():
         return {}
-    table = pd.read_csv(path)
-    return {
-        (str(problem), str(entrant)): float(ms)
-        for problem, entrant, ms in table[["problem", "entrant", "ms"]].itertuples(index=False)
-    }
+    table = read_measured(path)
+    with damage_is_told(path):
+        return {
+            (str(problem), str(entrant)): float(ms)
+            for problem, entrant, ms in table[["problem", "entrant", "ms"]].itertuples(index=False)
+        }
