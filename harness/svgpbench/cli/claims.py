@@ -85,6 +85,11 @@ def claims_command(
     ] = False,
 ) -> None:
     """Grade papers' claims by records; one ID shows the claim's finding, evidence and conditions."""
+    if figure is not None:
+        from svgpbench.output.figure import check_figure_path
+
+        # before the claims are computed
+        check_figure_path(figure)
     paper, ids = _paper_and_claims(paper, ids or ())
     page = _requested_page(
         {
@@ -237,13 +242,15 @@ def _print_released(
 
     `line` is told on stderr first. With `own` they are those of our own findings.
 
-    Raises `UserError` for an unknown id.
+    Raises `UserError` for an unknown id, and for a paper without findings of ours.
     """
     from importlib.metadata import version
 
     from svgpbench.papers.ledger import grades_page, released
 
     rows = [row for row in released(paper) if row["kind"] == "ours" or not own]
+    if own and not rows:
+        raise UserError(f"{paper} has no finding of ours; without --paper all of them are shown")
     known = [row["id"] for row in rows]
     for name in ids:
         if name not in known:

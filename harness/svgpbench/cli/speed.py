@@ -30,6 +30,7 @@ from svgpbench.cli.options import (
 from svgpbench.cli.printing import FAILED, INTERRUPTED, print_json, tell
 from svgpbench.cli.speed_records import draw_roofline, print_report, show_ratios, show_records
 from svgpbench.errors import UserError
+from svgpbench.output.figure import check_figure_path
 from svgpbench.plugins import PEERS, frameworks, plugins
 
 ANY_M = f"any M of {', '.join(FAMILIES)}, such as reg-M2048"
@@ -121,8 +122,13 @@ def speed_command(
     if load:
         show_records(load, roofline)
         return
+    # before the timing, whose times would be lost
     if out is not None:
         refuse_absent_folder(out, "--out ")
+    if roofline is not None:
+        check_figure_path(roofline)
+        if not floor:
+            raise UserError("--roofline draws what --floor measures: leave --no-floor out")
     report = run_speed(
         problem or TIMED,
         backend or [b for b in frameworks() if framework_missing(b) is None],
