@@ -11,10 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from svgpbench.cli import leaderboard
 from svgpbench.cli.application import exit_code
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 from svgpbench.suite import joining, step_times
+from svgpbench.suite.board import Board
 from svgpbench.suite.cells import SuiteRun, read_iterations
 from svgpbench.suite.joining import (
     REFERENCE,
@@ -177,6 +179,25 @@ def test_an_entrant_whose_timed_runs_all_fail_has_no_board(
     assert exit_code(["leaderboard", "--add", "t-svgp", "--preset", "lite"]) == 2
     message = "error: t-svgp failed on every problem while it was timed; see above\n"
     assert capsys.readouterr().err.endswith(message)
+
+
+def test_markdown_has_what_the_board_says_of_a_new_entrant_and_its_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shipped = Outcomes.read()
+    problems = ["pima", "airfoil"]
+    fold = shipped.runs[shipped.runs["problem"].isin(problems) & (shipped.runs["fold"] == 0)]
+    own = fold[fold["entrant"] == "t-SVGP"].assign(entrant="mine")
+    board = Board(
+        Outcomes(pd.concat([fold, own]), shipped.trials), ["t-SVGP", "q-SVGP Adam", "mine"]
+    )
+    added = leaderboard.AddedEntrant("mine", {(x, "mine"): 1200 for x in problems}, board)
+    monkeypatch.setattr(leaderboard, "_added", lambda *_: added)
+    assert exit_code(["leaderboard", "--add", "mine", "--preset", "lite", "--markdown"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("* mine has place ") and "signs only" in out
+    assert "On a new problem" not in out  # on one fold nothing is said of other entrants
+    assert out.index("| mine | iterations |") < out.index("| entrant | rank |")
 
 
 @pytest.mark.parametrize("label", ["01", "NA"])

@@ -138,6 +138,7 @@ def test_groups_are_by_likelihood_rows_and_inputs() -> None:
         (("--preset", "light"), "'light' is not one of 'lite', 'full'"),
         (("--suite", "nowhere.toml"), "cannot read the suite nowhere.toml: No such file"),
         (("--figure", "board.xyz"), "board.xyz"),
+        (("--json", "--markdown"), "--json and --markdown exclude each other"),
         (("--run", "--jobs", "2", "--dask", "tcp://x:1"), "--jobs"),
     ],
 )

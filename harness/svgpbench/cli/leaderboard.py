@@ -91,6 +91,8 @@ def leaderboard_command(
     from svgpbench.suite.schema import SHIPPED, SuiteFiles, load_suite, of_groups
     from svgpbench.suite.step_times import read_step_times
 
+    if as_json and as_markdown:
+        raise UserError("--json and --markdown exclude each other; give one")
     check_dask(dask, jobs)
     if figure is not None:
         check_figure_path(figure)
@@ -127,12 +129,7 @@ def leaderboard_command(
         from svgpbench.suite.figure import draw_board
 
         draw_board(board, figure)
-    if as_markdown:
-        from svgpbench.suite.tables import board_markdown
-
-        typer.echo(board_markdown(suite, board))
-    else:
-        _show(board, added, as_json=as_json)
+    _show(suite, board, added, as_json=as_json, as_markdown=as_markdown)
 
 
 def _board(
@@ -179,21 +176,24 @@ def _no_vote(board: Board) -> UserError:
     return UserError(f"no entrant gains on {', '.join(board.silent)}: there is nothing to rank")
 
 
-def _show(board: Board, added: AddedEntrant | None, *, as_json: bool) -> None:
+def _show(
+    suite: Suite, board: Board, added: AddedEntrant | None, *, as_json: bool, as_markdown: bool
+) -> None:
     from svgpbench.suite.findings import findings, findings_on
-    from svgpbench.suite.tables import board_table, entrant_table, legend
+    from svgpbench.suite.tables import board_markdown, board_table, entrant_table, legend
 
     sentences = findings(board) if added is None else findings_on(board, added.label)
+    own = [] if added is None else [entrant_table(board, added.label, added.budgets)]
     if as_json:
         print_json(board.to_json() | {"findings": sentences})
         return
+    if as_markdown:
+        typer.echo(board_markdown(suite, board, sentences, own))
+        return
     for sentence in sentences:
         say(f"* {sentence}")
-    tables = [board_table(board)]
-    if added is not None:
-        tables.insert(0, entrant_table(board, added.label, added.budgets))
     typer.echo()
-    show(*tables)
+    show(*own, board_table(board))
     typer.echo()
     say(*legend(board))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from svgpbench.config import RatePair
@@ -9,7 +11,7 @@ from svgpbench.output.table import MISSING, Column, Table, number
 from svgpbench.output.table_formats import markdown
 from svgpbench.suite.board import Board
 from svgpbench.suite.cells import Budgets
-from svgpbench.suite.findings import counted, findings
+from svgpbench.suite.findings import counted
 from svgpbench.suite.schema import USUAL, Suite, is_in_group
 
 
@@ -105,11 +107,13 @@ def pairs_table(board: Board) -> Table:
     return Table((Column("better-level-worse"), *(Column(name) for name in names)), cells)
 
 
-def board_markdown(suite: Suite, board: Board) -> str:
-    """Return the findings and all tables of a board as Markdown."""
+def board_markdown(
+    suite: Suite, board: Board, sentences: Sequence[str], own: Sequence[Table] = ()
+) -> str:
+    """Return sentences and all tables of a board as Markdown, those of a new entrant, `own`, first."""
     parts = [
-        "\n".join(f"* {sentence}" for sentence in findings(board)),
-        markdown(board_table(board)),
+        "\n".join(f"* {sentence}" for sentence in sentences),
+        *map(markdown, (*own, board_table(board))),
         "  \n".join(legend(board)),
     ]
     for heading, table in detailed_tables(suite, board):
