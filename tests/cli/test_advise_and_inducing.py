@@ -11,6 +11,7 @@ import pytest
 from command_line import Cli
 
 from svgpbench.experiments import load_experiment, resolve
+from svgpbench.experiments.cell import load_data
 from svgpbench.posterior.plots import plot_inducing_counts
 
 PNG = b"\x89PNG"
@@ -67,3 +68,17 @@ def test_the_command_answers_in_three_lines_and_writes_a_file_that_runs(
     assert "problems left out in turn" in " ".join(done.out.split())
     assert {x.method.label for x in resolve(load_experiment("my.toml"))} == set(names)
     assert done.out.rstrip().endswith("next: svgpbench run my.toml")
+
+
+def test_a_file_in_another_folder_names_the_table_as_run_reads_it(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.csv").write_text("a,y\n" + "".join(f"{i % 17},{i % 5}\n" for i in range(90)))
+    (tmp_path / "far" / "off").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("far/off")
+    for table in ("mine.csv", tmp_path / "mine.csv"):
+        done = cli("advise", table, "--target", "y", "--write", "link/my.toml")
+        assert done.code == 0, done.err
+        cell, *_ = resolve(load_experiment("link/my.toml"))
+        assert load_data(cell.data).X.shape == (90, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -79,7 +80,7 @@ def advise_command(
     chosen = likelihood or USUAL_LIKELIHOODS[kind][0]
     advice = advise(suite, Outcomes.read(), chosen, rows, inputs)
     if write is not None:
-        write_whole(write, experiment_file(suite, advice, config).encode())
+        write_whole(write, experiment_file(suite, advice, _seen_from(write, config)).encode())
     if as_json:
         print_json(advice.to_json())
         return
@@ -120,6 +121,15 @@ def advise_command(
         typer.echo("next: the same with --write my.toml, then `svgpbench run my.toml`")
     else:
         typer.echo(f"next: svgpbench run {write}")
+
+
+def _seen_from(file: Path, config: DataConfig) -> DataConfig:
+    """Return a data set with its path relative to the folder of an experiment file, as `run` reads it."""
+    if config.path is None or Path(config.path).is_absolute():
+        return config
+    # `..` in a path leaves the real folder, not the link to it
+    path = os.path.relpath(os.path.abspath(config.path), os.path.realpath(file.parent))
+    return config.model_copy(update={"path": path})
 
 
 def _sizes(config: DataConfig) -> tuple[TargetKind, int, int]:
