@@ -194,3 +194,23 @@ def test_the_written_experiment_runs_the_cells_of_the_suite(data: str, tmp_path:
             "likelihood",
         ):
             assert getattr(cell, part) == getattr(own, part), part
+
+
+@pytest.mark.parametrize(("rows", "count", "bases"), [(60, 48, (16, 32)), (500, 50, (35, 70))])
+def test_a_small_table_gets_no_more_inducing_inputs_than_rows_that_train(
+    rows: int, count: int, bases: tuple[int, int], tmp_path: Path
+) -> None:
+    titles = ("airfoil", "boston:no-rad")
+    outcomes = table(dict.fromkeys(titles, (1.0, 1.5)))
+    runs = [run(x, "ORTH natural", 1.25) for x in titles]
+    trials = [trial(x, "ORTH natural", 0.1, 0.03, 1.25) for x in titles]
+    outcomes = Outcomes(
+        pd.concat([outcomes.runs, pd.DataFrame(runs)]),
+        pd.concat([outcomes.trials, pd.DataFrame(trials)]),
+    )
+    advice = advise(SUITE, outcomes, "gaussian", rows, 2)
+    assert advice.inducing == count
+    declared = tomllib.loads(experiment_file(SUITE, advice, DataConfig(name="airfoil")))
+    assert declared["inducing"]["count"] == count
+    (two,) = (x["inducing"] for x in declared["methods"] if x["label"] == "ORTH natural")
+    assert (two["count"], two["gamma"]) == bases

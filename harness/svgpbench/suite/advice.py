@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Collection
 from typing import Any, Final, NamedTuple
@@ -67,12 +68,22 @@ class Advice(NamedTuple):
 
 def advise(suite: Suite, outcomes: Outcomes, likelihood: str, rows: int, inputs: int) -> Advice:
     """Return the entrants of least average rank in the group of the suite that a table falls into."""
-    # a table beyond all sizes gets advice as one of the largest
-    size = next((x for x in suite.sizes if rows < x.rows_below), suite.sizes[-1])
+    size = _size_for(suite, rows)
     group = group_of(suite, set(outcomes.runs["problem"]), likelihood, size)
     recommended = recommend(suite, outcomes, group, likelihood, size)
     costs = held_out_costs(suite, outcomes)
-    return Advice(likelihood, rows, inputs, size.inducing, group, recommended, costs)
+    inducing = min(size.inducing, _training_rows(suite, rows))
+    return Advice(likelihood, rows, inputs, inducing, group, recommended, costs)
+
+
+def _size_for(suite: Suite, rows: int) -> SizeClass:
+    """Return the size class of a user's table; one beyond all gets advice as one of the largest."""
+    return next((x for x in suite.sizes if rows < x.rows_below), suite.sizes[-1])
+
+
+def _training_rows(suite: Suite, rows: int) -> int:
+    """Return how many rows of a table train in every fold, of which the inducing inputs are chosen."""
+    return rows - math.ceil(rows / suite.protocol.folds)
 
 
 def group_of(suite: Suite, ran: Collection[str], likelihood: str, size: SizeClass) -> ProblemGroup:
@@ -218,7 +229,10 @@ def experiment_file(suite: Suite, advice: Advice, data: DataConfig) -> str:
         if entrant.options:
             lines.append(f"options = {_table(entrant.options)}")
         if entrant.bases:
-            beta, gamma = entrant.bases[advice.inducing]
+            bases = entrant.bases[_size_for(suite, advice.rows).inducing]
+            # both are chosen from the rows, and no row is in both
+            share = min(1.0, _training_rows(suite, advice.rows) / sum(bases))
+            beta, gamma = (max(1, int(share * x)) for x in bases)
             lines.append(f"inducing = {{ count = {beta}, gamma = {gamma} }}")
     return "\n".join(lines) + "\n"
 
