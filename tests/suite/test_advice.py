@@ -178,9 +178,7 @@ def test_the_written_experiment_runs_the_cells_of_the_suite(data: str, tmp_path:
     for cell in cells:
         entrant = by_label[str(cell.method.label)]
         rates = next(x.rates for x in advice.recommended if x.entrant == entrant.label)
-        own = cell_of(
-            SUITE, problem, entrant, "run", rates, cell.split.fold, 1.0, read_iterations()
-        )
+        own = cell_of(SUITE, problem, entrant, "run", rates, cell.split.fold, read_iterations())
         training = own.training.model_copy(update={"em_iterations": cell.training.em_iterations})
         assert cell.training == training
         for part in (

@@ -373,6 +373,6 @@ def test_without_a_budget_the_message_says_what_to_do(tmp_path: Any) -> None:
     with pytest.raises(
         UserError, match=r"'tied' has no number of iterations on .*'thesis-sinusoid'"
     ):
-        cell_of(suite, problem, entrant, "run", RatePair(1.0, 1.0), 0, 1.0, {})
+        cell_of(suite, problem, entrant, "run", RatePair(1.0, 1.0), 0, {})
     few = task(suite, BUDGETS | {("thesis-sinusoid", "tied"): 1}, problem, entrant, "trial 1", None)
     assert few.cell.training.em_iterations == 1

@@ -196,8 +196,8 @@ def experiment_file(suite: Suite, advice: Advice, data: DataConfig) -> str:
     }
     lines = [
         f"# {advice.group.name}: {len(advice.group.problems)} problems of suite {suite.version}",
-        f"name = {json.dumps(name)}",
-        f"backends = [{json.dumps(p.backend)}]",
+        f"name = {_value(name)}",
+        f"backends = [{_value(p.backend)}]",
         f"jitter = {p.jitter:g}",
         f"kernel = {_table(p.kernel.model_dump(exclude_unset=True))}",
         f"inducing = {{ count = {advice.inducing} }}",
@@ -224,8 +224,8 @@ def experiment_file(suite: Suite, advice: Advice, data: DataConfig) -> str:
         }
         if entrant.joint:
             training["joint"] = True
-        lines += ["", "[[methods]]", f"label = {json.dumps(x.entrant)}"]
-        lines += [f"name = {json.dumps(entrant.name)}", f"training = {_table(training)}"]
+        lines += ["", "[[methods]]", f"label = {_value(x.entrant)}"]
+        lines += [f"name = {_value(entrant.name)}", f"training = {_table(training)}"]
         if entrant.options:
             lines.append(f"options = {_table(entrant.options)}")
         if entrant.bases:

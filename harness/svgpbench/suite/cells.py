@@ -96,14 +96,8 @@ def task(
 
     Raises `UserError` if the entrant has no budget on the problem.
     """
-    cell = cell_of(suite, problem, entrant, stage, rates, fold, _share(suite, stage), budgets)
+    cell = cell_of(suite, problem, entrant, stage, rates, fold, budgets)
     return SuiteRun(problem, entrant, stage, rates, fold, cell)
-
-
-def _share(suite: Suite, stage: Stage) -> float:
-    """Return the share of the budget that a stage has."""
-    shares = (*suite.protocol.trial_shares, 1.0)
-    return shares[STAGES.index(stage)]
 
 
 def cell_of(
@@ -113,10 +107,9 @@ def cell_of(
     stage: Stage,
     rates: RatePair | None,
     fold: int,
-    share: float,
     budgets: Budgets,
 ) -> CellConfig:
-    """Return the cell of a run with a share of the entrant's iterations on the problem."""
+    """Return the cell of a run with its stage's share of the entrant's iterations on the problem."""
     p, size = suite.protocol, suite.size_of(problem)
     iterations = budgets.get((problem.title, entrant.label))
     if iterations is None:
@@ -125,6 +118,7 @@ def cell_of(
             "measure its step times first"
         )
     is_run = stage == "run"
+    share = (*p.trial_shares, 1.0)[STAGES.index(stage)]
     training = TrainingConfig(
         em_iterations=max(1, round(share * iterations)),
         batch_size=None if problem.rows < p.full_batch_below else p.batch_size,

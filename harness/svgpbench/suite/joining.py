@@ -17,7 +17,7 @@ from svgpbench.errors import UserError
 from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.loading import is_file_name, parse_toml
 from svgpbench.methods import build_method
-from svgpbench.plugins import METHODS, code_of, find
+from svgpbench.plugins import METHODS, code_of
 from svgpbench.suite.cells import Budgets, read_iterations, read_measured
 from svgpbench.suite.findings import BESIDE
 from svgpbench.suite.outcomes import Outcomes, finished, outcomes
@@ -52,7 +52,6 @@ def added_entrant(suite: Suite, text: str) -> Entrant:
     elif text in labels:
         raise UserError(f"{text!r} is on the board already; name a method or a file of your own")
     else:
-        find(METHODS, text)
         method = build_method(text, {})
         like = next(x for x in suite.entrants if x.grid and x.joint == method.first_order)
         two = next(x for x in suite.entrants if x.bases)
@@ -81,7 +80,6 @@ def _from_file(suite: Suite, path: Path) -> Entrant:
         entrant = Entrant.model_validate(declared)
     except ValidationError as error:
         raise UserError(f"{path}: {one_line(error, Entrant, declared)}") from None
-    find(METHODS, entrant.name)
     method = build_method(entrant.name, entrant.options)
     if method.basis == "decoupled" and not entrant.bases:
         raise UserError(

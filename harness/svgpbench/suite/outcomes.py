@@ -153,7 +153,7 @@ def outcomes(
             "e_rate": task.rates.e if task.rates else np.nan,
             "m_rate": task.rates.m if task.rates else np.nan,
             "status": record.status,
-            "nlpd": finite_score(record),
+            "nlpd": record.metrics.get("nlpd") if record.status == "ok" else None,
         }
         for problem, entrant, tried, _ in done
         for task, record in tried
@@ -179,12 +179,6 @@ def _table(rows: list[dict[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
         for row in rows
     ]
     return pd.DataFrame(rounded, columns=list(columns)).astype(types)
-
-
-def finite_score(record: Record) -> float:
-    """Return the last NLPD of a record, NaN for a run that failed."""
-    value = score(record)
-    return value if np.isfinite(value) else np.nan
 
 
 def _rows(

@@ -69,14 +69,6 @@ def stages(
     yield "run", tasks("run", [None] if entrant.reference else grid, suite.protocol.folds_run)
 
 
-def chosen(
-    suite: Suite, budgets: Budgets, problem: SuiteProblem, entrant: Entrant, find_record: FindRecord
-) -> tuple[Stage, list[SuiteRun]]:
-    """Return the stage that an entrant is in on a problem, and all tasks of this stage."""
-    *_, current = stages(suite, budgets, problem, entrant, find_record)
-    return current
-
-
 def run_protocol(
     suite: Suite,
     budgets: Budgets,
@@ -120,7 +112,7 @@ def missing_tasks(
 ) -> Iterator[SuiteRun]:
     """Yield the tasks of each entrant's stage on its problem that have no final record."""
     for problem, entrant in pairs:
-        _, tasks = chosen(suite, budgets, problem, entrant, find_record)
+        *_, (_, tasks) = stages(suite, budgets, problem, entrant, find_record)
         yield from (x for x in tasks if find_record(x) is None)
 
 

@@ -41,7 +41,7 @@ def timed_cell(
     """Return the cell that times an iteration of an entrant on a problem, in a round."""
     rates = None if entrant.reference else SAFE_RATES
     budgets = {(problem.title, entrant.label): TIMED_ITERATIONS}
-    cell = cell_of(suite, problem, entrant, "run", rates, 0, 1.0, budgets)
+    cell = cell_of(suite, problem, entrant, "run", rates, 0, budgets)
     plan = EvaluationPlan(count=EVALUATIONS, train_rows=100, test_rows=100)
     training = cell.training.model_copy(update={"evaluation": plan, "cool_down": None})
     return cell.model_copy(
