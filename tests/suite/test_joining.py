@@ -38,6 +38,7 @@ options = { tying = "untied" }
 e_rates = [0.1]
 m_rates = [0.01, 0.03]
 """
+RATES = "e_rates = [0.1]\nm_rates = [0.01, 0.03]"
 LIKE_T_SVGP = 'name = "t-svgp"\noptions = { tying = "untied" }'
 
 
@@ -86,6 +87,7 @@ def test_an_entrant_of_a_file_is_what_the_file_says(tmp_path: Path) -> None:
         (("[0.1]", "[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]"), "14 pairs of rates; at most 12"),
         (('tying = "untied"', 'tyings = "untied"'), "tyings"),
         (("[0.1]", "[0.1, 0.3, 0.1]"), "'mine': a rate is there twice"),
+        ((RATES, "reference = true"), "a reference has no place on the board: give e_rates and"),
         (("e_rates", "bases = { 50 = [35, 70] }\ne_rates"), "'t-svgp' has one basis"),
         ((LIKE_T_SVGP, 'name = "orth"'), "'orth' has two bases: give bases"),
         (
@@ -277,6 +279,7 @@ def test_the_board_has_the_problems_and_folds_that_the_entrant_ran(tmp_path: Pat
     found = with_entrant(lite, *args)
     assert found.runs[["problem", "fold"]].to_numpy().tolist() == [["airfoil", 0], ["pima", 0]]
     assert found.trials["problem"].tolist() == ["airfoil"]
+    assert found.runs.index.is_unique and found.trials.index.is_unique
     assert len(with_entrant(SUITE, *args).runs) == 10
 
 

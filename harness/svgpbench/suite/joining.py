@@ -80,6 +80,9 @@ def _from_file(suite: Suite, path: Path) -> Entrant:
         entrant = Entrant.model_validate(declared)
     except ValidationError as error:
         raise UserError(f"{path}: {one_line(error, Entrant, declared)}") from None
+    if entrant.reference:
+        # it would have a rank, and stand below the board as one without
+        raise UserError(f"{path}: a reference has no place on the board: give e_rates and m_rates")
     method = build_method(entrant.name, entrant.options)
     if method.basis == "decoupled" and not entrant.bases:
         raise UserError(
@@ -217,4 +220,5 @@ def with_entrant(
         shipped.runs["problem"].isin(titles) & (shipped.runs["fold"] < suite.protocol.folds_run)
     ]
     trials = shipped.trials[shipped.trials["problem"].isin(titles)]
-    return Outcomes(pd.concat([runs, own.runs]), pd.concat([trials, own.trials]))
+    both = (runs, own.runs), (trials, own.trials)
+    return Outcomes(*(pd.concat(tables, ignore_index=True) for tables in both))

@@ -45,7 +45,7 @@ def board_table(board: Board) -> Table:
 
 def legend(board: Board) -> list[str]:
     """Return the lines that say what the columns are."""
-    fastest = board.rows()[0].entrant if board.entrants else ""
+    first = board.rows()[0].entrant if board.entrants else ""
     lines = [
         f"{counted(len(board.problems))}, {len(board.entrants)} entrants; all numbers but ranks and ms in "
         "percent",
@@ -54,7 +54,7 @@ def legend(board: Board) -> list[str]:
         "fast: tasks (a problem and a fold) with 90 % of the possible gain within 1.5 times the fastest "
         "entrant's time; 90%, 99%: tasks that get there within the budget",
         "rates: gain lost by default rates in place of tuned ones, median problem; fail: failed trials; "
-        f"ms: an iteration's time over that of {fastest}",
+        f"ms: an iteration's time over that of {first}",
     ]
     for name, shares in board.references().items():
         lines.append(
