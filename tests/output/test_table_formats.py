@@ -46,6 +46,7 @@ def test_latex_has_the_rules_of_booktabs_between_header_and_rows() -> None:
         ("t-SVGP, -1 and 3e-04", "t-SVGP, $-$1 and 3e-04"),
         ("Λ λ Δ", r"$\Lambda$ $\lambda$ $\Delta$"),
         ("KUKA₁, 10²", "KUKA$_1$, 10$^2$"),
+        ("mine™", r"mine$^{\mathrm{TM}}$"),
         ("M ≤ 8 × 2", r"M $\leq$ 8 $\times$ 2"),
         ("Zürich", "Zürich"),
     ],

@@ -59,7 +59,9 @@ def _latex_character(char: str) -> str:
     if greek := re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (\w+)", unicodedata.name(char, "")):
         name = greek[2].lower().replace("lamda", "lambda")  # as Unicode spells it
         return f"$\\{name if greek[1] == 'SMALL' else name.capitalize()}$"
-    kind, _, digit = unicodedata.decomposition(char).partition(" ")
+    kind, _, codes = unicodedata.decomposition(char).partition(" ")
     if kind in ("<sub>", "<super>"):
-        return f"${'_' if kind == '<sub>' else '^'}{chr(int(digit, 16))}$"
+        letters = "".join(chr(int(code, 16)) for code in codes.split())  # two for ™
+        index = letters if len(letters) == 1 else rf"{{\mathrm{{{letters}}}}}"
+        return f"${'_' if kind == '<sub>' else '^'}{index}$"
     return char
