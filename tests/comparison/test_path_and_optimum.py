@@ -81,6 +81,7 @@ def test_om_is_biased_by_the_path_on_a_gp_sample(capsys: pytest.CaptureFixture[s
     [
         (["--optima", "kobe2021-optima"], "give --optima NAME and --optimum A/B"),
         (["--optima", "kobe2021-optima", "--json"], "--optima has no --json: leave it out"),
+        (["--optima", "kobe2021-optima", "--over-training"], "are tables of their own: give one"),
         (["--figure", "gain.png"], "--figure is of --over-training: give it too"),
         (["--over-training", "--fail-if-worse"], "--fail-if-worse has no --over-training"),
         ([*OPTIMA, "full, M = 50"], "give --optima NAME and --optimum A/B"),

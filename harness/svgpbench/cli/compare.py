@@ -108,7 +108,11 @@ def compare_command(
             as_markdown and of_ends,
             "--markdown is of --over-training and --optima: give one of them",
         ),
-        (as_json and beside_optima and not over_training, "--optima has no --json: leave it out"),
+        (
+            over_training and beside_optima,
+            "--over-training and --optima are tables of their own: give one of them",
+        ),
+        (as_json and beside_optima, "--optima has no --json: leave it out"),
     ):
         if mistaken:
             raise UserError(line)
