@@ -15,6 +15,7 @@ from svgpbench.config import RatePair
 from svgpbench.results.records import Record
 from svgpbench.suite.board import Board, Estimate, fold_interval, over_problems
 from svgpbench.suite.cells import read_iterations
+from svgpbench.suite.figure import draw_board
 from svgpbench.suite.findings import _verdict, findings, findings_on
 from svgpbench.suite.outcomes import Outcomes, reached
 from svgpbench.suite.protocol import best_rates
@@ -498,3 +499,10 @@ def test_tables_of_a_board_of_one_problem_are_of_this_problem(tmp_path: Path) ->
     assert tables[0].header == [*header, "inputs<30 (1)"]
     assert groups == [(name, *[rank] * 5) for name, rank in (("A", 1.5), ("B", 1.5), ("C", 3.0))]
     assert rates[0] == "A" and np.isnan([rates[2], rates[3]]).all()
+
+
+def test_a_label_with_dollars_is_drawn_as_it_stands(tmp_path: Path) -> None:
+    label = r"mine, $5 and \no$"
+    named = Outcomes(*(x.assign(entrant=x["entrant"].replace("A", label)) for x in outcomes()))
+    draw_board(Board(named, [label, "B"]), tmp_path / "board.svg")
+    assert "<svg" in (tmp_path / "board.svg").read_text()
