@@ -290,6 +290,8 @@ class Case:
 
     def unit(self, pair: Sequence[str], metric: str) -> float:
         """Return one in the shared unit: the second method's value, the rows of a bound, or 1."""
+        if self.gain is not None:
+            return self.gain
         if per_row(metric):
             those = [run for name in pair for run in self.plain[at_moment(name)[0]].values()]
             return float(np.mean([covered(run, self.rules) for run in those]))
@@ -315,16 +317,14 @@ class Case:
         )
 
     def set_region_by_gain(self, metric: str, share: float, method: str) -> None:
-        """Make the region a share of a method's gain over N(0, 1), the constant prediction."""
+        """Make the region a share of a method's gain over N(0, 1), the unit that sets share."""
         constant = {"rmse": 1.0, "nlpd": 0.5 * math.log(2.0 * math.pi) + 0.5}[metric]
         runs = self.plain[method].values()
         numbers = [number_of(run, metric, "", False, self.rules) for run in runs]
-        self.gain = share * abs(constant - float(np.mean(numbers)))
+        self.smallest, self.gain = share, abs(constant - float(np.mean(numbers)))
 
     def region(self, pair: Sequence[str], metric: str) -> float:
         """Return half the width of practical equivalence; a share is one of the last method's mean."""
-        if self.gain is not None:
-            return self.rules.scale * self.gain
         return self.share(metric) * self.unit(pair, metric)
 
     def unstable(self, name: str) -> bool:

@@ -279,6 +279,23 @@ def test_a_region_is_a_share_of_what_a_method_gains_over_a_constant(
     assert judged(frame, "ordering", **keys, methods=("exact", "sparse")).grade == far
 
 
+def test_over_data_sets_each_difference_is_a_share_of_the_gain_on_its_own_set() -> None:
+    # the exact model gains .1 on the first set and .7 on the others
+    exact, losses = [0.9, *[0.3] * 6], [0.003, *(0.02 + at / 1e4 for at in range(6))]
+    sets = [
+        planted({"exact": [x], "sparse": [x + loss]}, "rmse", data=f"set {at}")
+        for at, (x, loss) in enumerate(zip(exact, losses, strict=True))
+    ]
+    keys = {"metric": "rmse", "methods": ("sparse", "exact"), "gain_of": "exact", "at_least": True}
+    for order in (sets, sets[::-1]):
+        for share, grade in ((0.05, YES), (0.025, NO)):
+            found = judged(together(*order), "ordering", **keys, gain_share=share)
+            assert found.grade == grade
+        values = {x.of: x.value for x in found.effects}
+        assert values["set 0"] == pytest.approx(-0.03)
+        assert values["set 1"] == pytest.approx(-0.02 / 0.7)
+
+
 def test_the_constant_of_a_density_is_the_standard_normal() -> None:
     exact = 0.5 * math.log(2.0 * math.pi) + 0.5 - 1.0  # a gain of one nat
     keys = {"metric": "nlpd", "gain_share": 0.1, "gain_of": "exact", "at_least": True}

@@ -23,15 +23,18 @@ class Measure:
     relative: float = 0.0  # as a share of the second method's value
     per_datum: float = 0.0  # multiplied by the number of training data
     of_trace: bool = False  # a number of the whole trace, which has no last quarter
+    gain: float = 0.0  # over a constant prediction, where `region` is a share of it; else 0
 
     def unit_at(self, reference: float, n_train: float) -> float:
-        """Return the unit of differences that data sets share: a share of the reference, a datum or 1."""
+        """Return the unit of differences that data sets share: the reference, a gain, a datum or 1."""
+        if self.gain:
+            return self.gain
         return abs(reference) if self.relative else n_train if self.per_datum else 1.0
 
     @property
     def smallest(self) -> float:
         """The region in the unit that data sets share."""
-        return self.region + self.relative + self.per_datum
+        return (self.region + self.relative + self.per_datum) / (self.gain or 1.0)
 
     def with_smallest(self, effect: float | None) -> Measure:
         """Return the measure with another region, in the unit that data sets share; None leaves it."""
@@ -67,8 +70,8 @@ class ShareOfGain:
 
     def applied_to(self, measure: Measure, name: str, mean: float) -> Measure:
         """Return the measure `name` with the region that follows from the method's mean."""
-        region = self.share * abs(CONSTANT[name] - mean)
-        return replace(measure, region=region, relative=0.0, per_datum=0.0)
+        gain = abs(CONSTANT[name] - mean)
+        return replace(measure, region=self.share * gain, relative=0.0, per_datum=0.0, gain=gain)
 
 
 NAT_A_THOUSAND_DATA = 1e-3  # 0.1 nat per 100 data
