@@ -92,6 +92,17 @@ def test_a_grade_lasts_if_three_times_the_change_of_its_difference_leaves_it(
     assert every.grade == lasts
 
 
+def test_whether_a_printed_number_lasts_is_open_where_no_trace_tells() -> None:
+    keys = {"metric": "nlpd", "method": "A", "printed": 0.5, "gap": 0.1}
+    for before, lasts in ((0.1, YES), (math.nan, OPEN)):
+        frame = ended(before, of="A")
+        frame["nlpd, before"] += before - 0.1  # NaN for both methods
+        assert judged(frame, "number", **keys).grade == YES
+        found = judged(frame, "number", LASTING, **keys)
+        assert found.grade == lasts
+        assert ("is not recorded" in found.effects[0].note) == (lasts == OPEN)
+
+
 def test_an_interval_is_widened_on_both_sides() -> None:
     (plain,) = judged(ended(0.11), "ordering", **AB).effects
     (wide,) = judged(ended(0.11), "ordering", LASTING, **AB).effects

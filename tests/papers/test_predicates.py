@@ -248,6 +248,14 @@ def test_monotone_in_a_setting(levels: tuple[float | None, ...], verdict: Grade)
     assert judged(backwards, "monotone", **keys).grade == verdict
 
 
+def test_monotone_is_open_where_no_step_counts() -> None:
+    frame = together(*(planted({"A": around(1.0 / m)}, inducing=m) for m in (1, 2)))
+    keys = {"metric": "nlpd", "method": "A", "setting": "inducing"}
+    assert judged(frame.assign(nmae=0.5), "monotone", **keys).grade == YES
+    assert judged(frame.assign(nmae=1.0), "monotone", **keys).grade == OPEN  # nothing learns it
+    assert judged(frame[frame["inducing"] == 1], "monotone", **keys).grade == OPEN
+
+
 def rounds(*ratios: float) -> pd.DataFrame:
     pairs = [(at, 2.0 + at, (2.0 + at) * ratio) for at, ratio in enumerate(ratios)]
     rows = [(at, "A", a) for at, a, _ in pairs] + [(at, "B", b) for at, _, b in pairs]

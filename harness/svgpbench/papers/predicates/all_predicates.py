@@ -6,6 +6,7 @@ and the rules.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -31,10 +32,10 @@ from svgpbench.stats.differences import (
     units_of_width,
     would_decide,
 )
-from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.effects import NOT_VOTING, Effect, Outcome
 from svgpbench.stats.measures import CONSTANT, MEASURES, MeasureName, ShareOfGain
 from svgpbench.stats.over_sets import compare, data_sets, over_sets
-from svgpbench.stats.pairs import OneDataSet, column_of
+from svgpbench.stats.pairs import NOT_TRACED, OneDataSet, column_of
 from svgpbench.stats.ranks import average_ranks
 from svgpbench.stats.rules import RULES, Rules
 
@@ -139,7 +140,7 @@ class Monotone(Predicate):
     """A monotone trend: a measure of one method gets better as a setting rises.
 
     The part is mixed if the measure gets better at one step of the setting and worse at another. Otherwise
-    it is open if a step is undecided, holds if a step is better, and fails if none is.
+    it is open if a step is undecided or none counts, holds if a step is better, and fails if none is.
     """
 
     predicate: Literal["monotone"]
@@ -171,10 +172,10 @@ class Monotone(Predicate):
                 cells[cells["method"].isin([low, high])], self.metric, high, low, rules
             )
         )
-        outcomes = {effect.outcome for effect in effects}
+        outcomes = {effect.outcome for effect in effects} - NOT_VOTING
         if {Outcome.better, Outcome.worse} <= outcomes:
             return Judgement(Grade.mixed, effects)
-        if Outcome.undecided in outcomes:
+        if Outcome.undecided in outcomes or not outcomes:
             return Judgement(Grade.open, effects)
         return Judgement(Grade.holds if Outcome.better in outcomes else Grade.fails, effects)
 
@@ -184,7 +185,7 @@ class Number(AtTheEnd):
 
     The part fails if the number lies outside our interval widened by the printed spread and the measure's
     region. It holds inside. It is open there if our interval is wider than `gap`, the difference on which
-    the authors' claim relies, and if cells failed, are too few or have not converged.
+    the authors' claim relies. It is also open if cells failed or are too few for an interval.
     """
 
     predicate: Literal["number"]
@@ -218,6 +219,9 @@ class Number(AtTheEnd):
         if rules.drift:
             change = cells[end] - cells[column_of(cells, self.metric, "before")]
             margin = rules.drift * abs(float(change.mean()))
+            if math.isnan(margin):
+                effect = Effect(data, "", sample.mean, *sample.interval, NOT_TRACED)
+                return Judgement(Grade.open, (effect,))
         low, high = sample.interval[0] - margin, sample.interval[1] + margin
         region = measure.region_at(self.printed, float(cells["n_bound"].mean()))
         slack = self.spread + rules.threshold * region
