@@ -30,6 +30,14 @@ def test_within(values: list[float | None], grade: Grade) -> None:
     assert judged(planted({"A": values}, "coverage"), "within", **keys).grade == grade
 
 
+def test_within_is_open_where_a_run_failed_whatever_its_trace_says() -> None:
+    frame = planted({"A": [0.1, 0.2, 0.3]}, "noise_variance")
+    keys = {"metric": "noise_variance", "method": "A", "at_most": 1.0}
+    assert judged(frame, "within", **keys).grade == YES
+    frame.loc[1, "status"] = "diverged"
+    assert judged(frame, "within", **keys).grade == OPEN
+
+
 def test_within_on_one_data_set_and_not_on_another_is_mixed() -> None:
     frame = together(
         planted({"A": [1.0]}, "coverage", data="x"), planted({"A": [0.1]}, "coverage", data="y")

@@ -47,7 +47,7 @@ REGION = 1.1
 class Within(Predicate):
     """A range for the numbers of one method: every cell lies between `at_least` and `at_most`.
 
-    The part is mixed if only some cells do, and open if a cell has no number.
+    The part is mixed if only some cells do, and open if a cell failed or has no number.
     """
 
     predicate: Literal["within"]
@@ -62,8 +62,9 @@ class Within(Predicate):
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         cells = frame[(frame["method"] == self.method) & (frame["perturbation"] == 0)]
-        end = column_of(cells, self.metric, "end")
-        by_data = cells.groupby("data", sort=False)[end]
+        # a failed run has numbers of its trace too, up to its failure
+        values = cells[column_of(cells, self.metric, "end")].where(cells["status"] == "ok")
+        by_data = values.groupby(cells["data"], sort=False)
         return _judge_range(by_data, self.at_least, self.at_most)
 
 
