@@ -385,6 +385,13 @@ def test_a_direction_without_a_size_is_a_share_of_the_runs(
         assert effect.note == f"better in {won} runs, worse in {lost}, the same in 3"
 
 
+@pytest.mark.parametrize("failed", ["A", "B", "AB"])
+def test_a_direction_is_open_where_all_runs_of_a_method_failed(failed: str) -> None:
+    values = {name: [None if name in failed else 0.5] * 6 for name in "AB"}
+    found = judged(planted(values), "more-often", **AB)
+    assert (found.grade, found.effects[0].note) == (OPEN, "no two runs differ")
+
+
 def rated(values: dict[str, dict[float, list[float]]], metric: str, **columns: Any) -> pd.DataFrame:
     """Runs of methods at rates, one a seed."""
     return together(

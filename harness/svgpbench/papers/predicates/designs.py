@@ -103,11 +103,12 @@ class MoreOften(Predicate):
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         plain = frame[(frame["perturbation"] == 0) & (frame["status"] == "ok")]
-        better = MEASURES[self.metric].better
         end = column_of(plain, self.metric, "end")
-        losses = plain[end].map(lambda value: loss(value, better))
+        losses = loss(plain[end].astype(float), MEASURES[self.metric].better)
         wide = losses.set_axis(pd.MultiIndex.from_frame(plain[[*RUN, "method"]])).unstack("method")
-        gains = (wide[self.methods[1]] - wide[self.methods[0]]).dropna()
+        # a method has no column if all its runs failed
+        first, second = (wide.get(name, math.nan) for name in self.methods)
+        gains = pd.Series(second - first, wide.index).dropna()
         # runs without a difference drop out, as in a sign test: they favour neither
         won, lost = int((gains > 0).sum()), int((gains < 0).sum())
         if not won + lost:
