@@ -552,7 +552,9 @@ def sensitive(part: Part) -> Graded:
             ranges.append(np.where(failed, math.inf, np.ptp(table, axis=0)))
         difference = ranges[0] - ranges[1]
         low, high = float(difference.min()), float(difference.max())
-        unit = float(np.mean(ranges[1])) if metric in SHARE else cells.unit(methods, metric)
+        finite = ranges[1][np.isfinite(ranges[1])]
+        share = float(np.mean(finite)) if len(finite) else 0.0
+        unit = share if metric in SHARE else cells.unit(methods, metric)
         outcome = "undecided"
         if len(difference) >= 3 and not np.isnan(difference).any():
             outcome = outcome_of("better", low, high, cells.share(metric) * unit, part.rules)

@@ -427,6 +427,19 @@ def test_the_more_sensitive_method_has_the_wider_range_over_the_rates(
 def test_a_rate_that_failed_makes_a_range_infinite() -> None:
     frame = rated({"A": {1: [1.0] * 3, 10: [None] * 3}, "B": {1: [1.0] * 3, 10: [9.0] * 3}}, "nlpd")  # type: ignore[list-item]
     assert judged(frame, "sensitive", **SENSITIVE).grade == YES
+    turned = SENSITIVE | {"more": SENSITIVE["less"], "less": SENSITIVE["more"]}
+    for metric in ("nlpd", "rmse"):  # with a region of its own, and with a share
+        renamed = frame.rename(columns={"nlpd": metric})
+        assert judged(renamed, "sensitive", **(turned | {"metric": metric})).grade == NO
+
+
+def test_a_run_in_which_a_rate_of_both_failed_decides_nothing() -> None:
+    a, b = [9.0, 9.0, 9.0], [2.0, 2.0, 2.0]
+    frame = rated({"A": {1: [1.0] * 3, 10: a}, "B": {1: [1.0] * 3, 10: b}}, "nlpd")
+    assert judged(frame, "sensitive", **SENSITIVE).grade == YES
+    failed = (frame["seed"] == 0) & frame["method"].isin(["A 10", "B 10"])
+    frame.loc[failed, ["nlpd", "status"]] = [math.nan, "diverged"]
+    assert judged(frame, "sensitive", **SENSITIVE).grade == OPEN
 
 
 TOLERATES = {

@@ -11,6 +11,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 from pydantic import PositiveFloat
 
@@ -194,7 +195,8 @@ class Band(OverRates):
 class Sensitive(OverRates):
     """A larger sensitivity to the rate: over the same rates a measure ranges more widely, in every run.
 
-    The range of a run is its worst value less its best over all rates.
+    The range of a run is its worst value less its best over all rates, infinite if a rate failed. A run in
+    which both ranges are infinite leaves the data set undecided.
     """
 
     predicate: Literal["sensitive"]
@@ -211,9 +213,13 @@ class Sensitive(OverRates):
         differences = more - less
         measure = MEASURES[self.metric]
         rows = float(cells["n_bound"].mean())
-        region = rules.threshold * measure.region_at(float(less.mean()), rows)
+        # of the finite ranges: an infinite mean would make every region infinite or NaN
+        reference = float(less[np.isfinite(less)].mean()) if np.isfinite(less).any() else 0.0
+        region = rules.threshold * measure.region_at(reference, rows)
         low, high = float(differences.min()), float(differences.max())
         outcome = superiority_outcome(low, high, region)
+        if differences.isna().any():  # which the least and the largest leave out
+            outcome = Outcome.undecided
         held = supports(outcome, {Outcome.better})
         middle = float(differences.median())
         note, common = "median, least, most of the runs", in_regions(middle, low, high, region)
