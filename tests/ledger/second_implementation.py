@@ -148,8 +148,9 @@ def effects_of(part: Part, pair: Sequence[str], claim: str) -> dict[str, Effect]
     else:
         outcome = "better" if low > 0 else "worse" if high < 0 else ""
         outcome = outcome or outcome_of(claim, low, high, region, part.rules)
-    for cells in units.values():
-        outcome = cells.lasting(outcome, change, pair)
+    lasting = [cells.lasting(outcome, change, pair) for cells in units.values()]
+    if 2 * lasting.count("undecided") > len(lasting):  # unstable on more than half of the sets
+        outcome = "undecided"
     averaged = {
         case: Effect("one of the data sets averaged over", shares.get(case)) for case in ended
     }

@@ -132,6 +132,15 @@ def test_a_decision_for_an_unstable_method_does_not_last() -> None:
         assert ("A is unstable at its rate" in effect.note) == (of == "A")
 
 
+def test_that_a_method_is_no_better_does_not_last_where_the_other_is_unstable() -> None:
+    for of, lasts in (("A", NO), ("B", OPEN)):
+        frame = ended(fall=9.0, of=of)
+        frame["nlpd, median"] = np.where(frame["method"] == "A", 0.5, 0.46 + 0.01 * frame["fold"])
+        frame["nlpd, before"] = frame["nlpd"]
+        assert judged(frame, "ordering", **AB).effects[0].outcome == "no better"
+        assert judged(frame, "ordering", LASTING, **AB).grade == lasts
+
+
 @pytest.mark.parametrize(
     ("mean", "spread", "outcome", "grade"),
     [
@@ -243,6 +252,20 @@ def test_a_set_where_one_method_did_not_train_is_named_and_left_out_of_the_units
     first = judged(together(frame, odd), "ordering", **keys).effects[0]
     assert first.of == "7 data sets"
     assert first.note == "B did not train on odd"
+
+
+def test_over_data_sets_a_decision_lasts_unless_its_method_is_unstable_on_most() -> None:
+    frame = single(*GAINS)
+    frame = frame.assign(**{"mae, before": frame["mae"]})
+    names = sorted(frame["data"].unique())
+    for of, sets, lasts in (("A", 3, YES), ("A", 4, OPEN), ("B", 7, YES)):
+        falls = frame["data"].isin(names[:sets]) & (frame["method"] == of)
+        unstable = frame.assign(fall=np.where(falls, 9.0, 0.0))
+        assert judged(unstable, "ordering", **MAE).grade == YES
+        found = judged(unstable, "ordering", LASTING, **MAE)
+        assert found.grade == lasts
+        told = "A is unstable at its rate on 4 of 7 data sets" in found.effects[0].note
+        assert told == (lasts == OPEN)
 
 
 def test_a_failed_cell_counts_beside_the_units() -> None:

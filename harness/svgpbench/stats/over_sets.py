@@ -17,7 +17,7 @@ from svgpbench.stats.differences import (
 )
 from svgpbench.stats.effects import Effect, Outcome, in_regions
 from svgpbench.stats.measures import ShareOfGain
-from svgpbench.stats.pairs import NOT_TRACED, READ, OneDataSet
+from svgpbench.stats.pairs import FAVOURED, NOT_TRACED, READ, OneDataSet
 from svgpbench.stats.rules import RULES, Rules
 
 FEWEST_SETS: Final = 6
@@ -52,7 +52,8 @@ def over_sets(
     other effects show each set and do not count, unless a cell failed there.
 
     The question is then one of a tendency, so that any difference counts: `better` and `worse` are beyond 0,
-    `equal`, `no better` and `no worse` are against the region.
+    `equal`, `no better` and `no worse` are against the region. If the question is whether a decision lasts,
+    one that favours a method is undecided if the method is unstable on more than half of the sets.
     """
     effects = [case.effect(first, second, rules, judge) for case in cases]
     lacking = [case.lacks_interval(first, second) for case in cases]
@@ -80,6 +81,12 @@ def over_sets(
         outcome, note = Outcome.undecided, NOT_TRACED
     elif outcome != Outcome.undecided:
         note = ""
+    if rules.drift and outcome in FAVOURED:
+        favoured = (first, second)[FAVOURED[outcome]]
+        unstable = sum(x.data in means and x.is_unstable(favoured, rules) for x in cases)
+        if 2 * unstable > len(means):
+            where = f"{unstable} of {len(means)} data sets"
+            outcome, note = Outcome.undecided, f"{favoured} is unstable at its rate on {where}"
     left_out = [
         f"{name} did not train on {case.data}"
         for case in cases

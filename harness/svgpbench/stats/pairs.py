@@ -49,7 +49,12 @@ READ: Final = {
 }
 """Columns of a frame that a comparison reads beside those of its measure."""
 
-FAVOURED: Final = {Outcome.better: 0, Outcome.no_worse: 0, Outcome.worse: 1}
+FAVOURED: Final = {
+    Outcome.better: 0,
+    Outcome.no_worse: 0,
+    Outcome.worse: 1,
+    Outcome.no_better: 1,
+}
 """Position of the method that an outcome favours."""
 
 Replicate: TypeAlias = tuple[int, int, int]
