@@ -174,6 +174,10 @@ def test_a_set_on_which_nothing_can_differ_does_not_count() -> None:
     assert found.grade == YES
     assert [x.outcome for x in found.effects][1:] == ["the same number in every run"] * 2
     assert judged(together(better, *none), "equality", **keys).grade == MIXED  # there it is equal
+    every = judged(together(better, *none), "every-run", **keys)
+    assert (every.grade, every.effects) == (YES, (every.effects[0], *found.effects[1:]))
+    equal = judged(together(better, *none), "every-run", **keys, wanted="equal")
+    assert [x.outcome for x in equal.effects] == ["better", "equal", "equal"]
 
 
 @pytest.mark.parametrize(("error", "grade"), [(0.18, NO), (0.1905, YES)])

@@ -162,6 +162,8 @@ class OneDataSet:
             return beforehand
         delta, paired = self._delta(first, second, rules)
         delta = delta[paired]
+        if judge is superiority_outcome and not delta.any():
+            return Effect(self.data, Outcome.same, 0.0, 0.0, 0.0)
         middle, low, high = float(np.median(delta)), float(delta.min()), float(delta.max())
         if rules.drift:
             moved = np.abs(self._plain.delta(first, second) - self._before.delta(first, second))
