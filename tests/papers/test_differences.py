@@ -12,13 +12,14 @@ from scipy import stats
 
 from svgpbench.stats.differences import Sample, interval_outcome, sampled, units_that_decide
 from svgpbench.stats.effects import Effect, Outcome
-from svgpbench.stats.over_sets import compare
+from svgpbench.stats.over_sets import data_sets, over_sets
+from svgpbench.stats.rules import RULES
 
 FOLDS = [0.5, 0.61, 0.48, 0.55, 0.52]
 
 
 def of_one(frame: pd.DataFrame, metric: str = "nlpd") -> Effect:
-    (effect,) = compare(frame, metric, "A", "B")
+    (effect,) = over_sets(data_sets(frame, metric), "A", "B", RULES, interval_outcome)
     return effect
 
 

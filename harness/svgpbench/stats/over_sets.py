@@ -9,37 +9,14 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from svgpbench.stats.differences import (
-    Judge,
-    interval_outcome,
-    non_inferiority_outcome,
-    signed_rank_interval,
-)
+from svgpbench.stats.differences import Judge, non_inferiority_outcome, signed_rank_interval
 from svgpbench.stats.effects import Effect, Outcome, in_regions
 from svgpbench.stats.measures import ShareOfGain
 from svgpbench.stats.pairs import FAVOURED, NOT_TRACED, READ, OneDataSet
-from svgpbench.stats.rules import RULES, Rules
+from svgpbench.stats.rules import Rules
 
 FEWEST_SETS: Final = 6
 """The fewest data sets with a 95 % interval by signed ranks."""
-
-
-def compare(
-    frame: pd.DataFrame,
-    measure: str,
-    first: str,
-    second: str,
-    rules: Rules = RULES,
-    judge: Judge = interval_outcome,
-    *,
-    smallest: float | None = None,
-    every_run: bool = False,
-) -> tuple[Effect, ...]:
-    """Compare `first` with `second` on every data set, by `over_sets` or by `OneDataSet.every_run`."""
-    cases = data_sets(frame, measure, smallest)
-    if every_run:
-        return tuple(case.every_run(first, second, rules, judge) for case in cases)
-    return tuple(over_sets(cases, first, second, rules, judge))
 
 
 def over_sets(

@@ -26,6 +26,7 @@ from svgpbench.papers.predicates.traces import Converges, Drifts, Sooner, Within
 from svgpbench.stats.designs import Design
 from svgpbench.stats.differences import (
     TooFewError,
+    interval_outcome,
     non_inferiority_outcome,
     sampled,
     superiority_outcome,
@@ -34,7 +35,7 @@ from svgpbench.stats.differences import (
 )
 from svgpbench.stats.effects import NOT_VOTING, Effect, Outcome
 from svgpbench.stats.measures import CONSTANT, MEASURES, MeasureName, ShareOfGain
-from svgpbench.stats.over_sets import compare, data_sets, over_sets
+from svgpbench.stats.over_sets import data_sets, over_sets
 from svgpbench.stats.pairs import NOT_TRACED, OneDataSet, column_of
 from svgpbench.stats.ranks import average_ranks
 from svgpbench.stats.rules import RULES, Rules
@@ -128,9 +129,8 @@ class Equality(AtTheEnd):
         return design.lacks_interval(self.metric, sets_are_units=True)
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        comparisons = compare(
-            frame, self.metric, *self.methods, rules, smallest=self.smallest_effect
-        )
+        cases = data_sets(frame, self.metric, self.smallest_effect)
+        comparisons = over_sets(cases, *self.methods, rules, interval_outcome)
         effects = tuple(replace(x, held=supports(x.outcome, {Outcome.equal})) for x in comparisons)
         # not `judge_cases`, which asks for `worse` alone: better on one set refutes equality too
         return Judgement(over_cases(effects, [x.held is False for x in effects]), effects)
@@ -161,17 +161,13 @@ class Monotone(Predicate):
         # each value of the setting plays a method: values are compared as methods are
         cells = cells.assign(method=cells[self.setting].map(str))
         held = {Outcome.better: True, Outcome.worse: False}
-        effects = tuple(
-            replace(
-                effect,
-                of=f"{effect.of}, {low} to {high}",
-                held=held.get(Outcome(effect.outcome)),
+        effects: tuple[Effect, ...] = ()
+        for low, high in pairwise(map(str, values)):
+            cases = data_sets(cells[cells["method"].isin([low, high])], self.metric)
+            effects += tuple(
+                replace(x, of=f"{x.of}, {low} to {high}", held=held.get(Outcome(x.outcome)))
+                for x in over_sets(cases, high, low, rules, interval_outcome)
             )
-            for low, high in pairwise(map(str, values))
-            for effect in compare(
-                cells[cells["method"].isin([low, high])], self.metric, high, low, rules
-            )
-        )
         outcomes = {effect.outcome for effect in effects} - NOT_VOTING
         if {Outcome.better, Outcome.worse} <= outcomes:
             return Judgement(Grade.mixed, effects)

@@ -32,7 +32,7 @@ from svgpbench.stats.differences import (
 )
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MEASURES, MeasureName
-from svgpbench.stats.over_sets import compare
+from svgpbench.stats.over_sets import data_sets
 from svgpbench.stats.pairs import OneDataSet, column_of
 from svgpbench.stats.rules import RULES, Rules
 
@@ -70,10 +70,10 @@ class EveryRun(AtTheEnd):
         return self.methods
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        comparisons = compare(
-            frame, self.metric, *self.methods, rules, QUESTIONS[self.wanted],
-            smallest=self.smallest_effect, every_run=True,
-        )  # fmt: skip
+        comparisons = [
+            case.every_run(*self.methods, rules, QUESTIONS[self.wanted])
+            for case in data_sets(frame, self.metric, self.smallest_effect)
+        ]
         good, refuting = DECIDING_OUTCOMES[self.wanted]
         effects = tuple(replace(x, held=supports(x.outcome, good)) for x in comparisons)
         worst = [effect.outcome in refuting for effect in effects]
