@@ -460,6 +460,12 @@ def test_a_rate_that_failed_makes_a_range_infinite() -> None:
         assert judged(renamed, "sensitive", **(turned | {"metric": metric})).grade == NO
 
 
+def test_a_range_of_coverage_is_one_of_distances_from_its_target() -> None:
+    a, b = {1: [0.90] * 3, 10: [1.0] * 3}, {1: [0.95] * 3, 10: [0.90] * 3}
+    keys = SENSITIVE | {"metric": "coverage", "more": ("B 1", "B 10"), "less": ("A 1", "A 10")}
+    assert judged(rated({"A": a, "B": b}, "coverage"), "sensitive", **keys).grade == YES
+
+
 def test_a_run_in_which_a_rate_of_both_failed_decides_nothing() -> None:
     a, b = [9.0, 9.0, 9.0], [2.0, 2.0, 2.0]
     frame = rated({"A": {1: [1.0] * 3, 10: a}, "B": {1: [1.0] * 3, 10: b}}, "nlpd")

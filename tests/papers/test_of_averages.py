@@ -139,6 +139,26 @@ def test_leads_with_a_failed_cell_is_open_but_for_ranks() -> None:
     assert judged(frame, "leads", statistic="rank", **keys).grade == YES
 
 
+@pytest.mark.parametrize("statistic", ["mean", "median", "rank"])
+def test_who_leads_in_coverage_is_near_its_target_in_every_run(statistic: str) -> None:
+    frame = over_sets("coverage", A=near(0.94, 0.001), B=[0.85] * SETS)
+    # two runs of B on each set: their mean hits the target of 95 %, and neither does
+    frame.loc[(frame["method"] == "B") & (frame["fold"] == 1), "coverage"] = 1.05
+    keys = {"metric": "coverage", "statistic": statistic, "field": ["A", "B"]}
+    assert judged(frame, "leads", **keys, method="A").grade == YES
+    assert judged(frame, "leads", **keys, method="B").grade == NO
+
+
+@pytest.mark.parametrize("statistic", ["mean", "rank"])
+def test_whether_a_lead_lasts_is_open_where_no_trace_tells(statistic: str) -> None:
+    frame = over_sets(A=near(0.1), B=near(0.2)).assign(**{"nmae, before": math.nan})
+    keys = {"metric": "nmae", "statistic": statistic, "method": "A", "field": ["A", "B"]}
+    assert judged(frame, "leads", **keys).grade == YES
+    found = judged(frame, "leads", Rules(drift=3.0), **keys)
+    assert found.grade == OPEN
+    assert found.effects[0].note == "its change over the last quarter is not recorded"
+
+
 def test_who_leads_is_of_the_field() -> None:
     keys = {"metric": "nmae", "statistic": "mean", "method": "A", "field": ["B", "C"]}
     with pytest.raises(ValidationError, match="not in its field"):

@@ -52,27 +52,34 @@ class OverSets(Predicate):
         return tuple(dict.fromkeys((self.method, *self.field)))
 
     def bootstrap(
-        self, frame: pd.DataFrame, when: str = "end"
+        self, frame: pd.DataFrame, when: str = "end", *, of_losses: bool
     ) -> tuple[pd.Series[float], pd.DataFrame, str]:
         """Return the statistic of each method, its resamples [resamples, methods] and an error text.
 
-        `when` is "end", or "before" for a quarter of the run earlier.
+        `when` is "end", or "before" for a quarter of the run earlier. With `of_losses` the numbers of runs
+        are losses, which are lower for a better value; ranks need them.
 
-        The text is empty unless data sets are too few or cells failed; both frames are empty then.
+        The text is empty unless data sets are too few, cells failed or the numbers before the end are not
+        recorded; both frames are empty then.
         """
         plain = frame[frame["perturbation"] == 0]
         learned = plain.groupby("data")["data"].transform(
             lambda data: is_learned(plain.loc[data.index])
         )
-        column = column_of(plain, self.metric, when)
-        means = _means(plain[learned.astype(bool)], column, self.compared)
+        plain = plain[learned.astype(bool) & plain["method"].isin(self.compared)]
+        numbers = plain[column_of(plain, self.metric, when)].where(plain["status"] == "ok")
+        ended = plain[self.metric].notna() & (plain["status"] == "ok")
+        if (ended & numbers.isna()).any():
+            return pd.Series(dtype=float), pd.DataFrame(), NOT_TRACED
+        if of_losses:
+            # of each run: the distance of a mean from a target is not the mean distance
+            numbers = loss(numbers, MEASURES[self.metric].better)
+        means = _means(plain, numbers, self.compared)
         if len(means) < FEWEST:
             why = f"{len(means)} data sets where {FEWEST} make an interval"
             return pd.Series(dtype=float), pd.DataFrame(), why
         if self.statistic == "rank":
-            better = MEASURES[self.metric].better
-            losses = means.map(lambda x: loss(x, better)).round(TIE_DIGITS)
-            means = losses.rank(axis=1, na_option="bottom")
+            means = means.round(TIE_DIGITS).rank(axis=1, na_option="bottom")
         elif means.isna().any(axis=None):
             failed = ", ".join(means.columns[means.isna().any()])
             return pd.Series(dtype=float), pd.DataFrame(), f"failed cells of {failed}"
@@ -96,7 +103,7 @@ class Average(OverSets):
         return self
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        values, resampled, why = self.bootstrap(frame)
+        values, resampled, why = self.bootstrap(frame, of_losses=self.statistic == "rank")
         name = f"{self.statistic} over data sets"
         if why:
             return Judgement(Grade.not_testable, (Effect(name, "", note=why),))
@@ -127,23 +134,18 @@ class Leads(OverSets, AtTheEnd):
         return "" if design.sets >= FEWEST else f"{FEWEST} data sets"
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        values, resampled, why = self.bootstrap(frame)
-        before = pd.Series(dtype=float)
+        losses, resampled, why = self.bootstrap(frame, of_losses=True)
+        before = losses
         if rules.drift and not why:
-            before, _, why = self.bootstrap(frame, "before")
-            why = why and NOT_TRACED
+            before, _, why = self.bootstrap(frame, "before", of_losses=True)
         if why:
             return Judgement(Grade.open, (Effect(self.method, Outcome.undecided, note=why),))
-        better = "lower" if self.statistic == "rank" else MEASURES[self.metric].better
-        losses = values.map(lambda x: loss(x, better))
-        resampled_losses = resampled.map(lambda x: loss(x, better))
-        changes = losses - before.map(lambda x: loss(x, better)) if rules.drift else losses * 0.0
+        changes = losses - before
         effects = tuple(
             self._against(
                 rival,
-                values,
                 losses,
-                resampled_losses,
+                resampled,
                 rules.drift * abs(float(changes[rival] - changes[self.method])),
             )
             for rival in self.field
@@ -160,14 +162,15 @@ class Leads(OverSets, AtTheEnd):
     def _against(
         self,
         rival: str,
-        values: pd.Series[float],
         losses: pd.Series[float],
-        resampled_losses: pd.DataFrame,  # [resamples, methods]; their mean is not the statistic
+        resampled: pd.DataFrame,  # [resamples, methods]; their mean is not the statistic
         margin: float,
     ) -> Effect:
-        low, high = _interval(resampled_losses[rival] - resampled_losses[self.method])
+        low, high = _interval(resampled[rival] - resampled[self.method])
         low, high = low - margin, high + margin
-        note = f"{self.statistic} {values[self.method]:.3g} against {values[rival]:.3g}"
+        turned = self.statistic != "rank" and MEASURES[self.metric].better == "higher"
+        ours, other = ((-x if turned else x) for x in (losses[self.method], losses[rival]))
+        note = f"{self.statistic} {ours:.3g} against {other:.3g}"
         gain = float(losses[rival] - losses[self.method])
         outcome = interval_outcome(low, high, 0.0)
         supports = {Outcome.better: True, Outcome.worse: False}.get(outcome)
@@ -229,11 +232,11 @@ class Spread(AtTheEnd):
         return (deviations[rival] / deviations[self.methods[0]]).map(math.log)
 
 
-def _means(plain: pd.DataFrame, metric: str, methods: tuple[str, ...]) -> pd.DataFrame:
-    """Return means [data sets, methods] of the sets with cells of every method; NaN if a cell failed."""
-    plain = plain[plain["method"].isin(methods)]
-    values = plain[metric].where(plain["status"] == "ok")
-    groups = values.groupby([plain["data"], plain["method"]])
+def _means(
+    plain: pd.DataFrame, numbers: pd.Series[float], methods: tuple[str, ...]
+) -> pd.DataFrame:
+    """Return means [data sets, methods] of the sets with cells of every method; NaN if a number is."""
+    groups = numbers.groupby([plain["data"], plain["method"]])
     # without its failed cells, a method's mean would look too good
     means = groups.agg(lambda x: x.mean(skipna=False)).unstack()
     complete = groups.size().unstack().reindex(columns=methods).notna().all(axis="columns")

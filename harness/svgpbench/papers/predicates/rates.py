@@ -229,7 +229,8 @@ class Sensitive(OverRates):
         """Return the range of the measure over the rates, for each run; infinite if a rate failed."""
         own = cells[cells["method"].isin(labels)]
         values = own[column_of(own, self.metric, "end")].where(own["status"] == "ok")
-        groups = values.groupby([own[key] for key in REPLICATE])
+        losses = loss(values, MEASURES[self.metric].better)
+        groups = losses.groupby([own[key] for key in REPLICATE])
         ranges = groups.max() - groups.min()
         return ranges.where(groups.count() == groups.size(), math.inf)
 
