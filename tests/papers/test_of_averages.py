@@ -59,6 +59,13 @@ def test_a_data_set_that_no_method_learns_takes_no_part_in_an_average() -> None:
     assert rank_of(A=[*near(0.1)[:7], 0.99], B=[*near(0.2)[:7], 0.98]) == 1.0
 
 
+def test_data_sets_that_no_method_learns_are_not_counted_either() -> None:
+    frame = over_sets(A=[*near(0.1)[:6], 0.99, 1.0])
+    keys = {"metric": "nmae", "statistic": "mean", "method": "A", "printed": 0.3}
+    (effect,) = judged(frame, "average", **keys).effects
+    assert effect.note == "printed 0.3 of other sets; bootstrap over 6 data sets"
+
+
 def test_a_mean_is_no_median() -> None:
     frame = over_sets(A=[0.1] * 7 + [0.9])
     found = [

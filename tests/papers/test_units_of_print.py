@@ -96,6 +96,17 @@ def test_a_rank_is_among_the_printed_methods_that_ran() -> None:
     assert first.ours.note == "of 2 methods"
 
 
+def test_a_data_set_without_a_method_of_the_field_is_not_counted() -> None:
+    records = [
+        record(cell(method=method, data=data), data=SIZES, error_rate=0.1)
+        for data in "abcdef"
+        for method in ("A" if data == "f" else "AB")
+    ]
+    metric = "mean rank in accuracy %"
+    row, _ = compare_with_records([of("A", metric), of("B", metric)], records, [])
+    assert (row.ours.n, row.ours.mean) == (5, 1.5)
+
+
 def test_a_stand_in_is_averaged_over_its_outputs_as_the_print_is() -> None:
     records = [
         record(cell(method="A", data=f"arm@{at}"), data=SIZES, nmse=value)

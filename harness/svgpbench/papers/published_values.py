@@ -20,7 +20,7 @@ from svgpbench.output.table import Table, columns
 from svgpbench.papers import PrintedFigure
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import Judged
-from svgpbench.papers.predicates.averages import Average
+from svgpbench.papers.predicates.averages import Average, interval
 from svgpbench.papers.predicates.traces import convergence_times
 from svgpbench.papers.printed_units import (
     STATISTICS,
@@ -33,7 +33,6 @@ from svgpbench.results.frames import reference_backend
 from svgpbench.results.records import Record
 from svgpbench.results.trace_measures import frame_of
 from svgpbench.stats.differences import TooFewError, sampled
-from svgpbench.stats.pairs import is_learned
 from svgpbench.stats.rules import RULES
 
 TOLERANCE = 0.01
@@ -222,19 +221,19 @@ def _over_sets(
     field: Sequence[str],
 ) -> OurValue:
     """Return a statistic over data sets with its bootstrap interval; ranks are among `field`."""
-    label = str(cells["method"].iloc[0])
+    label, ranks = str(cells["method"].iloc[0]), statistic == "rank"
     part = Average(
         predicate="average", says="", artefact="", metric=quantity.metric,
         statistic=statistic, method=label, field=tuple(field), printed=0.0,
     )  # fmt: skip
-    (effect,) = part.judge(frame).effects
-    count = sum(is_learned(cells) for _, cells in frame.groupby("data"))
-    if effect.value is None or effect.low is None or effect.high is None:
-        return OurValue(n=count, unit="data sets", note=effect.note)
-    ranks = statistic == "rank"
-    mean = effect.value if ranks else quantity.in_units(effect.value)
-    half = (effect.high - effect.low) / 2 * (1.0 if ranks else abs(quantity.factor))
-    return OurValue(mean, half, count, "data sets", f"of {len(field)} methods" if ranks else "")
+    found = part.bootstrap(frame, of_losses=ranks)
+    if found.why_not:
+        return OurValue(n=found.sets, unit="data sets", note=found.why_not)
+    value, (low, high) = float(found.values[label]), interval(found.resampled[label])
+    mean = value if ranks else quantity.in_units(value)
+    half = (high - low) / 2 * (1.0 if ranks else abs(quantity.factor))
+    note = f"of {len(field)} methods" if ranks else ""
+    return OurValue(mean, half, found.sets, "data sets", note)
 
 
 def _steps(cells: pd.DataFrame, frame: pd.DataFrame, field: Sequence[str]) -> OurValue:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,17 @@ SPREAD_REGION = 1.1
 """Ratio within which standard deviations over data sets count as equal."""
 
 
+class OverDataSets(NamedTuple):
+    """A statistic of each method over data sets, or why there is none."""
+
+    values: pd.Series[float]  # [methods]
+    resampled: pd.DataFrame  # [resamples, methods]
+    sets: int  # that count
+    why_not: str = (
+        ""  # data sets are too few, cells failed, or numbers before the end are not recorded
+    )
+
+
 class OverSets(Predicate):
     """A statistic over data sets of a method's means on them; `rank` is the mean rank among `field`."""
 
@@ -51,17 +62,16 @@ class OverSets(Predicate):
     def compared(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.method, *self.field)))
 
-    def bootstrap(
-        self, frame: pd.DataFrame, when: str = "end", *, of_losses: bool
-    ) -> tuple[pd.Series[float], pd.DataFrame, str]:
-        """Return the statistic of each method, its resamples [resamples, methods] and an error text.
+    def bootstrap(self, frame: pd.DataFrame, when: str = "end", *, of_losses: bool) -> OverDataSets:
+        """Return the statistic of each method with its bootstrap over data sets.
 
         `when` is "end", or "before" for a quarter of the run earlier. With `of_losses` the numbers of runs
         are losses, which are lower for a better value; ranks need them.
-
-        The text is empty unless data sets are too few, cells failed or the numbers before the end are not
-        recorded; both frames are empty then.
         """
+
+        def none(why: str, sets: int = 0) -> OverDataSets:
+            return OverDataSets(pd.Series(dtype=float), pd.DataFrame(), sets, why)
+
         plain = frame[frame["perturbation"] == 0]
         learned = plain.groupby("data")["data"].transform(
             lambda data: is_learned(plain.loc[data.index])
@@ -70,24 +80,25 @@ class OverSets(Predicate):
         numbers = plain[column_of(plain, self.metric, when)].where(plain["status"] == "ok")
         ended = plain[self.metric].notna() & (plain["status"] == "ok")
         if (ended & numbers.isna()).any():
-            return pd.Series(dtype=float), pd.DataFrame(), NOT_TRACED
+            return none(NOT_TRACED)
         if of_losses:
             # of each run: the distance of a mean from a target is not the mean distance
             numbers = loss(numbers, MEASURES[self.metric].better)
         means = _means(plain, numbers, self.compared)
         if len(means) < FEWEST:
-            why = f"{len(means)} data sets where {FEWEST} make an interval"
-            return pd.Series(dtype=float), pd.DataFrame(), why
+            return none(f"{len(means)} data sets where {FEWEST} make an interval", len(means))
         if self.statistic == "rank":
             means = means.round(TIE_DIGITS).rank(axis=1, na_option="bottom")
         elif means.isna().any(axis=None):
             failed = ", ".join(means.columns[means.isna().any()])
-            return pd.Series(dtype=float), pd.DataFrame(), f"failed cells of {failed}"
+            return none(f"failed cells of {failed}", len(means))
         values, statistic = means.to_numpy(), STATISTICS[self.statistic]
         # the same sets for all methods of a resample: their differences stay paired by data set
         rows = np.random.default_rng(0).integers(len(values), size=(RESAMPLES, len(values)))
         resampled = pd.DataFrame(statistic(values[rows], axis=1), columns=means.columns)
-        return pd.Series(statistic(values, axis=0), means.columns), resampled, ""
+        return OverDataSets(
+            pd.Series(statistic(values, axis=0), means.columns), resampled, len(means)
+        )
 
 
 class Average(OverSets):
@@ -103,14 +114,13 @@ class Average(OverSets):
         return self
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        values, resampled, why = self.bootstrap(frame, of_losses=self.statistic == "rank")
+        found = self.bootstrap(frame, of_losses=self.statistic == "rank")
         name = f"{self.statistic} over data sets"
-        if why:
-            return Judgement(Grade.not_testable, (Effect(name, "", note=why),))
-        low, high = _interval(resampled[self.method])
-        sets = frame["data"].nunique()
-        note = f"printed {self.printed:g} of other sets; bootstrap over {sets} data sets"
-        effect = Effect(name, "", float(values[self.method]), low, high, note)
+        if found.why_not:
+            return Judgement(Grade.not_testable, (Effect(name, "", note=found.why_not),))
+        low, high = interval(found.resampled[self.method])
+        note = f"printed {self.printed:g} of other sets; bootstrap over {found.sets} data sets"
+        effect = Effect(name, "", float(found.values[self.method]), low, high, note)
         return Judgement(Grade.not_testable, (effect,))
 
 
@@ -134,18 +144,17 @@ class Leads(OverSets, AtTheEnd):
         return "" if design.sets >= FEWEST else f"{FEWEST} data sets"
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        losses, resampled, why = self.bootstrap(frame, of_losses=True)
-        before = losses
-        if rules.drift and not why:
-            before, _, why = self.bootstrap(frame, "before", of_losses=True)
-        if why:
+        found = before = self.bootstrap(frame, of_losses=True)
+        if rules.drift and not found.why_not:
+            before = self.bootstrap(frame, "before", of_losses=True)
+        if why := before.why_not:
             return Judgement(Grade.open, (Effect(self.method, Outcome.undecided, note=why),))
-        changes = losses - before
+        changes = found.values - before.values
         effects = tuple(
             self._against(
                 rival,
-                losses,
-                resampled,
+                found.values,
+                found.resampled,
                 rules.drift * abs(float(changes[rival] - changes[self.method])),
             )
             for rival in self.field
@@ -166,7 +175,7 @@ class Leads(OverSets, AtTheEnd):
         resampled: pd.DataFrame,  # [resamples, methods]; their mean is not the statistic
         margin: float,
     ) -> Effect:
-        low, high = _interval(resampled[rival] - resampled[self.method])
+        low, high = interval(resampled[rival] - resampled[self.method])
         low, high = low - margin, high + margin
         turned = self.statistic != "rank" and MEASURES[self.metric].better == "higher"
         ours, other = ((-x if turned else x) for x in (losses[self.method], losses[rival]))
@@ -243,6 +252,7 @@ def _means(
     return means.reindex(columns=methods)[complete]
 
 
-def _interval(values: pd.Series[float]) -> tuple[float, float]:
+def interval(values: pd.Series[float]) -> tuple[float, float]:
+    """Return the 95 % interval of resamples."""
     low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
