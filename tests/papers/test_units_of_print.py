@@ -136,6 +136,13 @@ def test_steps_to_the_optimum_are_the_median_t_at_one_percent() -> None:
     assert adam.ours.note == "T at 1 % beyond the last in 3 of 3 runs"
 
 
+def test_steps_may_be_printed_with_their_data_set() -> None:
+    records = [traced("NGD", 0, [-100.0, 0.0]), traced("Adam", 0, [-100.0, -50.0, 0.0])]
+    printed = [of(f"{method}, airfoil", STEPS) for method in ("NGD", "Adam")]
+    rows = compare_with_records(printed, records, [])
+    assert [row.ours.mean for row in rows] == [2.0, 3.0]
+
+
 def test_a_run_that_failed_leaves_no_number_of_steps() -> None:
     failed = record(cell(method="NGD", seed=1), status="not_pd", data=SIZES)
     (row,) = compare_with_records([of("NGD", STEPS)], [traced("NGD", 0, [-100.0, 0.0]), failed], [])

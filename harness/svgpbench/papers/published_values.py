@@ -112,6 +112,9 @@ def compare_with_records(
         if quantity is None:
             continue
         settings = {x.setting for x in printed if x.metric == figure.metric}
+        # a setting may end in a data set
+        pairs = [setting.rpartition(", ") for setting in settings]
+        settings |= {name for name, _, data in pairs if data in sets}
         field = [name for name in frame["method"].unique() if {name, rows.get(name)} & settings]
         setting = figure.setting
         if setting not in groups and (stand_in or quantity.statistic):
