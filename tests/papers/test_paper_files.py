@@ -113,9 +113,11 @@ MISTAKES += [
      "[[artefacts]] no. 3: figure 'objectives' is there 2 times; change the name"),
     ("claims.toml", 'artefacts = ["fig3"]\nparts = [\n  { core = true, says = "first", artefact = "fig3"',
      'artefacts = ["algebra"]\nparts = [\n  { core = true, says = "first", artefact = "algebra"',
-     "'algebra' is computed, which predicate 'ordering' does not read; use identity, differs or exponent"),
+     "predicate 'ordering' reads evidence of kind 'experiment', and that of artefact 'algebra' is of kin"),
     ("claims.toml", f'["algebra"]{SAME} "algebra"', f'["algebra", "fig3"]{SAME} "fig3"',
-     "part 1: predicate 'identity' reads what is computed, and artefact 'fig3' is not; name one with evi"),
+     "predicate 'identity' reads evidence of kind 'computed', and that of artefact 'fig3' is of kind 'exp"),
+    ("claims.toml", 'predicate = "gain", than = "softmax10-M500"', 'predicate = "reaches", metric = "elbo"',
+     "reads evidence of kind 'training', and that of artefact 'fig5' is of kind 'timing'; name another"),
     ("claims.toml", 'than = "softmax10-M500"', 'than = "softmax10-M5OO"',
      "part 1: unknown problem of the artefact 'softmax10-M5OO'; did you mean 'softmax10-M50'?"),
 ]  # fmt: skip

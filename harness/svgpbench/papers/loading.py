@@ -9,10 +9,11 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar, get_args
 
 from pydantic import ValidationError
 
@@ -24,18 +25,31 @@ from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.loading import is_file_name, parse_toml
 from svgpbench.experiments.plan import Plan
 from svgpbench.experiments.resolve import counts_of_runs, shown_names
+from svgpbench.papers.evidence.base import Evidence
+from svgpbench.papers.evidence.computed import ComputedEvidence
 from svgpbench.papers.evidence.experiment import ExperimentEvidence
+from svgpbench.papers.evidence.stability import StabilityEvidence
 from svgpbench.papers.evidence.timing import TimingEvidence
 from svgpbench.papers.evidence.training import TrainingEvidence
 from svgpbench.papers.predicates.all_predicates import AnyPredicate
 from svgpbench.papers.predicates.computations import ComputedPart
-from svgpbench.papers.predicates.times import Gain
+from svgpbench.papers.predicates.predicate import Predicate
+from svgpbench.papers.predicates.rates import Stands
+from svgpbench.papers.predicates.times import Gain, OfTimes, Reaches
 from svgpbench.papers.schema import Artefact, Claim, ClaimsFile, PaperFile
 from svgpbench.plugins import PAPERS, load_errors, paper_folders
 from svgpbench.stats.designs import Design
 from svgpbench.stats.rules import MOMENT_SEPARATOR, SECONDS
 
 F = TypeVar("F", bound=Strict)
+
+READ: Final[Mapping[type[Predicate], type[Evidence]]] = {
+    ComputedPart: ComputedEvidence,
+    OfTimes: TimingEvidence,
+    Reaches: TrainingEvidence,
+    Stands: StabilityEvidence,
+}
+"""Kind of evidence that predicates read. All others read cells of an experiment."""
 
 
 class PrintedFigure(NamedTuple):
@@ -219,18 +233,15 @@ def _check_runs(where: str, part: AnyPredicate, design: Design, runs: str) -> No
 
 
 def _check_kind(where: str, part: AnyPredicate, artefact: Artefact) -> None:
-    """Raise `UserError` if a predicate cannot read its artefact's data."""
-    if artefact.computed and not isinstance(part, ComputedPart):
+    """Raise `UserError` if a predicate cannot read its artefact's evidence."""
+    evidence = artefact.evidence
+    read = next((kind for of, kind in READ.items() if isinstance(part, of)), ExperimentEvidence)
+    if evidence and not isinstance(evidence, read):
+        (kind,) = get_args(read.model_fields["kind"].annotation)
         raise UserError(
-            f"{where}: artefact {part.artefact!r} is computed, which predicate {part.predicate!r} does not "
-            "read; use identity, differs or exponent"
+            f"{where}: predicate {part.predicate!r} reads evidence of kind {kind!r}, and that of artefact "
+            f"{part.artefact!r} is of kind {evidence.kind!r}; name another artefact or predicate"
         )
-    if isinstance(part, ComputedPart) and not artefact.computed:
-        raise UserError(
-            f"{where}: predicate {part.predicate!r} reads what is computed, and artefact "
-            f"{part.artefact!r} is not; name one with evidence of kind 'computed'"
-        )
-    timing = artefact.evidence
-    problems = timing.problems if isinstance(timing, TimingEvidence) else ()
+    problems = evidence.problems if isinstance(evidence, TimingEvidence) else ()
     if isinstance(part, Gain) and part.than not in problems:
         raise UserError(f"{where}: {unknown('problem of the artefact', part.than, problems)}")
