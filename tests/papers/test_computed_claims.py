@@ -94,6 +94,23 @@ def test_an_unknown_check_is_one_line(entry: Callable[..., Judged]) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ('predicate = "identity"', "unknown column of algebra in 'planted' 'residual'"),
+        (
+            'predicate = "exponent"\ncost = "flops"\nsize = "M"\npower = 1.0',
+            "unknown column of algebra in 'planted' 'M'",
+        ),
+    ],
+)
+def test_a_column_that_a_frame_lacks_is_one_line(
+    entry: Callable[..., Judged], part: str, message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        entry(part, code=CODE.replace("residual", "residuals"))
+
+
 @pytest.mark.parametrize("code", ["", CODE.replace("fifth2030-01", "fifth2030-02")])
 def test_a_claim_without_a_computation_has_not_run(entry: Callable[..., Judged], code: str) -> None:
     one = entry('predicate = "identity"', code=code)

@@ -508,6 +508,16 @@ def test_exponent_over_a_decade(sizes: tuple[int, ...], power: float, verdict: G
     assert judged(frame, "exponent", **keys).grade == verdict
 
 
+@pytest.mark.parametrize("costs", [[], [1.0, math.nan, 100.0], [1.0, 0.0, 100.0]])
+def test_an_exponent_of_no_positive_costs_is_open(costs: list[float]) -> None:
+    frame = pd.DataFrame({"M": [1.0, 10.0, 100.0][: len(costs)], "flops": costs})
+    found = judged(frame, "exponent", cost="flops", size="M", power=1.0)
+    assert found.grade == OPEN
+    assert found.effects[0].note == (
+        f"{min(1, len(costs))} of {len(costs)} rows have no positive size and cost"
+    )
+
+
 @pytest.mark.parametrize(
     ("parts", "whole"),
     [

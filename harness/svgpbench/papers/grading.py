@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
+from svgpbench.errors import refuse_unknown
 from svgpbench.json_values import json_value
 from svgpbench.papers import Artefact, Claim, Paper
 from svgpbench.papers.evidence.base import EvidenceFrame, PartOfPaper
@@ -289,6 +290,7 @@ def _judged_part(
         if computation is None:
             return not_run("nothing computes it")
         frame = computation.rows_of(part.checks if isinstance(part, ComputedPart) else ())
+        _check_columns(part, frame)
         judgement, variants = judge_part(part, frame)
         return Part(part.says, role, judgement, variant_grades=_grades(variants))
     if part.artefact not in evidence:
@@ -297,6 +299,7 @@ def _judged_part(
     if why := available.why_not_compared(part.compared):
         return not_run(why)
     frame = available.rows_of(part.compared)
+    _check_columns(part, frame)
     judgement, variants = judge_part(part, frame)
     lasting = variants[LASTING].effects if variants else ()
     shows = part.shown_by(judgement.effects, lasting) if isinstance(part, AtTheEnd) else ""
@@ -307,6 +310,11 @@ def _judged_part(
         stand_ins = tuple(frame.loc[is_stand_in, "label"].unique())
     records = tuple(frame["cell_id"].unique())
     return Part(part.says, role, judgement, "", records, _grades(variants), stand_ins, shows)
+
+
+def _check_columns(part: AnyPredicate, frame: pd.DataFrame) -> None:
+    """Raise `UserError` if the frame lacks a column that the part names."""
+    refuse_unknown(f"column of {part.artefact} in {part.says!r}", part.columns, frame.columns)
 
 
 def _grades(variants: Mapping[str, Judgement]) -> dict[str, Grade] | None:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 import pandas as pd
 
-from svgpbench.errors import unknown
+from svgpbench.errors import refuse_unknown
 from svgpbench.experiments.schema import FigureEntry
 from svgpbench.papers.evidence.base import Evidence, PartOfPaper
 from svgpbench.plugins import COMPUTED, load, plugins
@@ -42,9 +42,7 @@ class Computation:
 
         Raises `UserError` for an unknown check.
         """
-        for check in checks:
-            if check not in (checks_of_frame := self.frame["check"].unique()):
-                raise unknown("check", check, checks_of_frame)
+        refuse_unknown("check", checks, self.frame["check"].unique())
         return self.frame[self.frame["check"].isin(checks)] if checks else self.frame
 
     @property

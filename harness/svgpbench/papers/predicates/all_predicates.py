@@ -152,6 +152,10 @@ class Monotone(Predicate):
     def compared(self) -> tuple[str, ...]:
         return (self.method,)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.setting,)
+
     def lacks(self, design: Design) -> str:
         return design.lacks_interval(self.metric, sets_are_units=True)
 

@@ -19,6 +19,10 @@ class ComputedPart(Predicate):
 
     checks: tuple[str, ...] = ()  # empty: all
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("residual",)
+
 
 class Identity(ComputedPart):
     """An identity: every `residual` is within a tolerance in magnitude. There is no interval."""
@@ -64,9 +68,17 @@ class Exponent(ComputedPart):
     power: float
     within: PositiveFloat = 0.05
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.size, self.cost)
+
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        sizes, costs = (frame[column].to_numpy(float) for column in (self.size, self.cost))
+        sizes, costs = (frame[column].to_numpy(float) for column in self.columns)
         subject = f"exponent of {self.size}"
+        positive = int(np.sum((sizes > 0.0) & (costs > 0.0)))
+        if frame.empty or positive < len(frame):
+            note = f"{len(frame) - positive} of {len(frame)} rows have no positive size and cost"
+            return Judgement(Grade.open, (Effect(subject, "", note=note),))
         if sizes.max() < 10 * sizes.min():
             return Judgement(Grade.open, (Effect(subject, "", note="less than a decade"),))
         slope = float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])

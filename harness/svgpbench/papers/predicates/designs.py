@@ -197,6 +197,10 @@ class Drives(AtTolerances):
     def compared(self) -> tuple[str, ...]:
         return self.methods
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.factors
+
     def lacks(self, design: Design) -> str:
         enough = len(self.factors) + 2  # the constant, and one run to estimate the variance
         return "" if design.runs >= enough else f"{enough} runs of each method"

@@ -47,6 +47,11 @@ class Predicate(Strict, ABC):
         return ()
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the frame that the part names, or that a computed frame must have."""
+        return ()
+
+    @property
     def printed_in_regions(self) -> tuple[float, ...]:
         """Effects that the paper prints, in multiples of what matters."""
         return ()
