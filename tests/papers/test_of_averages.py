@@ -202,6 +202,15 @@ def test_spread(
     assert judged(frame, "spread", metric="nmse", methods=["A", "B", "C"]).grade == verdict
 
 
+@pytest.mark.parametrize("flat", ["A", "B", "AB"])
+def test_a_method_without_a_spread_leaves_it_open(flat: str) -> None:
+    frame = together(outputs(*WIDE), outputs(*WIDE, of="B"))
+    frame.loc[frame["method"].isin([*flat]) & (frame["fold"] == 1), "nmse"] = 0.5
+    found = judged(frame, "spread", metric="nmse", methods=["A", "B"])
+    assert found.grade == OPEN
+    assert found.effects[0].note == "no spread over data sets in 1 of 3 runs"
+
+
 def test_spreads_within_a_tenth_are_equal() -> None:
     frame = together(outputs(*NARROW), outputs(*NARROW, of="B"))
     frame.loc[frame["method"] == "B", "nmse"] *= 1.05

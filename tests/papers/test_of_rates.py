@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import pytest
 from planted_grades import MIXED, NO, OPEN, YES
+from pydantic import ValidationError
 
 from svgpbench.papers.grades import Grade, Judgement
 from svgpbench.papers.predicates.rates import Band, Stands
@@ -139,3 +140,10 @@ def test_a_band_of_no_rate_and_too_few_seeds_are_open() -> None:
     assert banded(frame).grade == OPEN
     few = banded(cells({"A": WIDE, "B": NARROW}, seeds=2))
     assert (few.grade, few.effects[0].note) == (OPEN, "2 seeds where 3 decide")
+
+
+@pytest.mark.parametrize("keys", [{"wider": ("A 1",)}, {"narrower": ("B 1",)}])
+def test_a_band_of_one_rate_is_refused(keys: dict[str, tuple[str, ...]]) -> None:
+    stated = {"wider": LABELS["A"], "narrower": LABELS["B"]} | keys
+    with pytest.raises(ValidationError, match="at least 2 items"):
+        Band(says="wider", artefact="rates", predicate="band", metric="elbo", **stated)

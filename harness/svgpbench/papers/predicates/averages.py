@@ -213,6 +213,9 @@ class Spread(AtTheEnd):
         if failed := int(((pair["status"] != "ok") | pair[self.metric].isna()).sum()):
             return Effect(subject, Outcome.undecided, note=f"{failed} of {len(pair)} cells failed")
         ratios = self._log_ratios(pair, rival, "end")
+        if without := int((~np.isfinite(ratios)).sum()):
+            note = f"no spread over data sets in {without} of {len(ratios)} runs"
+            return Effect(subject, Outcome.undecided, note=note)
         margin = 0.0
         if rules.drift:
             margin = rules.drift * abs(
@@ -238,7 +241,8 @@ class Spread(AtTheEnd):
         keys = ["method", "split_seed", "fold", "seed"]
         deviations = pair.groupby(keys)[column].std(ddof=1).unstack("method")
         # the mean of logarithms only changes its sign if the two methods are swapped
-        return (deviations[rival] / deviations[self.methods[0]]).map(math.log)
+        with np.errstate(divide="ignore"):  # of a method without spread: ±∞, or NaN
+            return np.log(deviations[rival] / deviations[self.methods[0]])
 
 
 def _means(

@@ -9,11 +9,11 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pydantic import PositiveFloat
+from pydantic import Field, PositiveFloat
 
 from svgpbench.metrics import loss
 from svgpbench.papers.grades import Judgement
@@ -27,6 +27,9 @@ from svgpbench.stats.rules import RULES, Rules
 
 SEEDS = 3
 """Fewest seeds that establish a rate."""
+
+Rates: TypeAlias = Annotated[tuple[str, ...], Field(min_length=2)]
+"""Labels of a method at several rates, one per rate."""
 
 
 class Bracket(NamedTuple):
@@ -177,8 +180,8 @@ class Band(OverRates):
 
     predicate: Literal["band"]
     metric: MeasureName
-    wider: tuple[str, ...]  # labels, one per rate
-    narrower: tuple[str, ...]
+    wider: Rates
+    narrower: Rates
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -201,8 +204,8 @@ class Sensitive(OverRates):
 
     predicate: Literal["sensitive"]
     metric: MeasureName
-    more: tuple[str, ...]  # labels, one per rate
-    less: tuple[str, ...]
+    more: Rates
+    less: Rates
 
     @property
     def compared(self) -> tuple[str, ...]:
