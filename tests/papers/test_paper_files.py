@@ -97,6 +97,8 @@ MISTAKES = [
     ("claims.toml", "{same.value}", "{some.value}", "its finding names 'some', which is the key of none"),
     ("claims.toml", "{same.value}", "{same.valeu}", "a part has no 'valeu'"),
     ("claims.toml", "{same.value}", "{same}", "a brace that is no {key.field}"),
+    ("claims.toml", "{same.value}", "{same.value:.2g3}", "{same.value:.2g3}: Invalid format specifier"),
+    ("claims.toml", "{same.value}", "{same.held:.2f}", "{same.held:.2f}: Unknown format code 'f'"),
     ("printed/fig2.csv", "metric,value", "value,metric", "its header is artefact,setting,metric,value"),
     ("printed/fig2.csv", "iterations,2,", "iterations,two,", "line 2: value must be a number, got 'two'"),
     ("printed/fig2.csv", "fig2,optimum", "fig1,optimum", "line 5: artefact 'fig1' in the file of 'fig2'"),

@@ -35,15 +35,19 @@ NOTHING: Final = "–"
 def placeholders(template: str) -> list[tuple[str, str]]:
     """Return the (key, field) pairs of a template.
 
-    Raises `ValueError` for an unknown field or a stray brace.
+    Raises `ValueError` for an unknown field, a format that is none of a number's or a stray brace.
     """
     pairs = []
-    for key, field, name, _ in FIELD.findall(template):
+    for key, field, name, form in FIELD.findall(template):
         fields = NUMBERS if name else WORDS | NUMBERS.keys()
         if field not in fields:
             raise ValueError(
                 f"{{{key}.{field}}}: a part has no {field!r}; use one of {sorted(fields)}"
             )
+        try:
+            format(0.0 if field in NUMBERS else "", form)
+        except ValueError as error:
+            raise ValueError(f"{{{key}.{field}:{form}}}: {error}") from None
         pairs.append((key, field))
     if re.search(r"[{}]", FIELD.sub("", template)):
         raise ValueError("a brace that is no {key.field}")
