@@ -15,6 +15,7 @@ from scipy import stats
 from svgpbench.cli.application import exit_code
 from svgpbench.comparison.over_training import (
     ALL,
+    draw_gains,
     gain_table,
     gains,
     iterations_saved,
@@ -178,6 +179,14 @@ def test_figure_3_as_another_program_finds_it() -> None:
         "pima": 16,
     }
     assert {data: found[data] for data in reviewed} == reviewed
+
+
+def test_runs_of_fewer_evaluations_than_parts_are_drawn(tmp_path: Path) -> None:
+    pairs = [pair([1.0, 2, 3, 4], [1.0, 1, 1, 1], seed=seed) for seed in range(5)]
+    path = tmp_path / "gain.svg"
+    caption = draw_gains(pairs, ["elbo"], "A", "B", path)
+    assert caption.startswith("Gain of A over B")
+    assert path.read_text(encoding="utf-8").startswith("<?xml")
 
 
 ASKED = [

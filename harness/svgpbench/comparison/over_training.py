@@ -286,24 +286,29 @@ def draw_gains(pairs: Pairs, metrics: Sequence[str], first: str, second: str, pa
     with matplotlib.rc_context(STYLE):
         figure, axes = grid(1, len(panels), width=2.6, height=2.3)
         for panel, (metric, rows) in zip(axes[0], panels.items(), strict=True):
+            later: list[float] = []
             for row in rows:
-                values = [part.value for part in row.parts]
+                values = np.array([part.value for part in row.parts], dtype=np.float64)
+                # a run of few evaluations has none in some parts, which would break its line
+                known = np.isfinite(values)
+                # the first part is the start-up, whose gains may be of another order
+                later += list(values[1:][known[1:]])
                 if row.data != ALL:
                     colour, dash = styles[row.data]
-                    panel.plot(share, values, color=colour, linestyle=dash, linewidth=0.9)
+                    panel.plot(
+                        share[known], values[known], color=colour, linestyle=dash, linewidth=0.9
+                    )
                     continue
-                panel.plot(share, values, color="0.1", linewidth=2.0)
+                panel.plot(share[known], values[known], color="0.1", linewidth=2.0)
                 if all(part.low is not None for part in row.parts):
                     low, high = ([getattr(x, end) for x in row.parts] for end in ("low", "high"))
                     panel.fill_between(share, low, high, color="0.1", alpha=0.12, linewidth=0)
             panel.axhline(0.0, color="0.6", linewidth=0.6, zorder=0)
             panel.set_xlim(0.0, 1.0)
             finish(panel)
-            # the first part is the start-up, whose gains may be of another order
-            later = [x.value for r in rows for x in r.parts[1:] if x.value is not None]
             # not 0 where all gains are 0: Matplotlib warns of equal limits and takes others
             room = 0.15 * max(np.ptp([*later, 0.0]), 1e-12)
-            panel.set_ylim(min(*later, 0.0) - room, max(*later, 0.0) + room)
+            panel.set_ylim(min([*later, 0.0]) - room, max([*later, 0.0]) + room)
             panel.set_title(f"{MEASURES[metric].title}, {unit_of(metric)}")
             panel.set_xlabel("share of the budget")
         axes[0][0].set_ylabel(f"gain of {first}\nover {second}")
