@@ -11,8 +11,8 @@ from planted_table1 import TABLE1, Levels, plant
 
 from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
-from svgpbench.experiments import Experiment, load_experiment
-from svgpbench.results.tuned_methods import choices
+from svgpbench.experiments import Experiment
+from svgpbench.results.tuned_methods import choices, why_not_chosen
 
 BEST: Levels = {
     "": -20_000.0,
@@ -22,7 +22,7 @@ BEST: Levels = {
 
 
 def chosen(folder: Path) -> dict[str, str]:
-    return {choice.row: choice.best for choice in choices(folder, TABLE1)}
+    return {choice.row: choice.best for choice in choices(folder, TABLE1, "paper")}
 
 
 def test_each_method_of_a_row_gets_the_rate_of_its_own_best_bound(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_the_test_score_chooses_nothing_and_a_failed_cell_is_not_chosen(tmp_path
 def test_nothing_is_chosen_from_some_of_the_cells(tmp_path: Path) -> None:
     plant(tmp_path, "paper", {"": 0.3})  # one of each row
     with pytest.raises(UserError, match="14 of the cells that choose have not run; `svgpbench run"):
-        choices(tmp_path, TABLE1)
+        choices(tmp_path, TABLE1, "paper")
 
 
 def searching(without: Callable[[str], bool]) -> Experiment:
@@ -65,7 +65,7 @@ def searching(without: Callable[[str], bool]) -> Experiment:
 def test_a_method_that_the_search_leaves_out_is_not_chosen(tmp_path: Path) -> None:
     plant(tmp_path, "rates", {"": 0.3}, BEST)
     without = searching(lambda label: label == "t-SVGP 2E1M .040 .10")
-    found = {choice.row: choice for choice in choices(tmp_path, without)}
+    found = {choice.row: choice for choice in choices(tmp_path, without, "paper")}
     row = "t-SVGP, lrE=? lrM=.10 E=2 M=1"
     assert found[row].elbo.keys() == {"t-SVGP 2E1M .030 .10", "t-SVGP 2E1M .035 .10"}
     assert found[row].best == "t-SVGP 2E1M .030 .10"
@@ -80,7 +80,7 @@ def test_a_row_that_the_search_leaves_out_is_one_line(tmp_path: Path) -> None:
         UserError,
         match=r"preset rates of adam2021-table1 runs no method of row 't-SVGP, lrE=. lrM=\.10 E=3",
     ):
-        choices(tmp_path, without)
+        choices(tmp_path, without, "paper")
 
 
 def test_the_table_says_where_the_records_choose_another(
@@ -108,10 +108,18 @@ def named_by_the_preset(bound: float) -> dict[str, float]:
     return dict.fromkeys(TABLE1.presets["paper"].methods or (), bound)
 
 
-def test_an_experiment_without_rows_has_nothing_to_choose(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="adam2021-fig3 has no preset with chosen_from"):
-        choices(tmp_path, load_experiment("adam2021-fig3"))
-
-
 def test_the_preset_names_what_the_committed_records_choose() -> None:
-    assert {choice.row: choice.named for choice in choices(RESULTS, TABLE1)} == chosen(RESULTS)
+    assert {choice.row: choice.named for choice in choices(RESULTS, TABLE1, "paper")} == chosen(
+        RESULTS
+    )
+
+
+def test_each_preset_is_held_against_the_methods_that_it_names() -> None:
+    paper, rates = (TABLE1.presets[name].methods or () for name in ("paper", "rates"))
+    named = next(label for label in paper if label.startswith("q-SVGP 4E2M"))
+    other = next(label for label in rates if label.startswith("q-SVGP 4E2M") and label != named)
+    swapped = tuple(other if label == named else label for label in paper)
+    wrong = TABLE1.presets["paper"].model_copy(update={"methods": swapped})
+    both = TABLE1.model_copy(update={"presets": {"wrong": wrong} | TABLE1.presets})
+    assert why_not_chosen(RESULTS, both, "paper") == ""
+    assert repr(other) in why_not_chosen(RESULTS, both, "wrong")

@@ -33,22 +33,13 @@ class Choice:
         return max(self.elbo, key=lambda label: self.elbo[label])
 
 
-def choosing_preset(experiment: Experiment) -> str:
-    """Return the name of the preset with `chosen_from`. Raises `UserError` if there is none."""
-    for name, preset in experiment.presets.items():
-        if preset.chosen_from:
-            return name
-    raise UserError(f"{experiment.name} has no preset with chosen_from: it has nothing to choose")
-
-
-def choices(results: Path, experiment: Experiment) -> list[Choice]:
+def choices(results: Path, experiment: Experiment, preset: str) -> list[Choice]:
     """Return the choice for each row with several methods, from records of the first backend.
 
-    The candidates of a row are its methods that the preset `chosen_from` runs.
+    `preset` names one method per row. The candidates of a row are its methods in the preset `chosen_from`.
 
     Raises `UserError` if records of a candidate are missing, or if a row has no candidate.
     """
-    preset = choosing_preset(experiment)
     source = experiment.presets[preset].chosen_from
     plan = Plan.on_first_backend(experiment, source)
     searched = {config.method.title for config in plan.configs}
@@ -86,11 +77,10 @@ def why_not_chosen(results: Path, experiment: Experiment, preset: str | None) ->
 
     Empty also if the preset has no `chosen_from`. Only the first row that differs is named.
     """
-    source = experiment.presets[preset].chosen_from if preset is not None else None
-    if source is None:
+    if preset is None or (source := experiment.presets[preset].chosen_from) is None:
         return ""
     try:
-        row_choices = choices(results, experiment)
+        row_choices = choices(results, experiment, preset)
     except UserError as error:
         return str(error).partition(";")[0]
     wrong = [choice for choice in row_choices if choice.named != choice.best]
