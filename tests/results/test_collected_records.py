@@ -14,8 +14,8 @@ from svgpbench.experiments import Experiment
 from svgpbench.experiments.cell import identify
 from svgpbench.experiments.plan import Plan
 from svgpbench.output.result_table import Finals
-from svgpbench.results.collect import Collected, collect
-from svgpbench.results.records import Record, write_record
+from svgpbench.results.collect import Collected, collect, collected_in
+from svgpbench.results.records import Record, read_record, write_record
 
 METHODS = {"A": "t-svgp", "B": "sgpr", "Z": "q-svgp"}
 EXPERIMENT = Experiment.model_validate(
@@ -194,3 +194,15 @@ def test_two_rows_are_both_named(tmp_path: Path) -> None:
     stored(tmp_path, cell("airfoil"), cell("boston", jitter=1e-5), cell("boston", "Z"))
     (note,) = collect(tmp_path, EXPERIMENT).notes
     assert "1e-06: airfoil, A / boston, Z)" in note or "1e-06: airfoil, A / boston, Z;" in note
+
+
+def test_a_folder_tells_what_it_leaves_out_of_an_experiment_of_the_user_too(tmp_path: Path) -> None:
+    mine = {"experiment": "mine"}
+    configs = [cell(seed=seed).model_copy(update=mine) for seed in (0, 1)]
+    stored(tmp_path, *configs)
+    path = next(iter(sorted(tmp_path.rglob("*.json"))))
+    write_record(tmp_path, read_record(path).model_copy(update={"method_version": 0}))
+    ((found,), left_out) = collected_in(tmp_path)
+    assert (found.experiment, len(found.records), left_out) == ("mine", 1, [])
+    (note,) = found.notes
+    assert note.startswith("1 records left out: made by version 0 of ")

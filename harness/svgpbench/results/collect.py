@@ -125,7 +125,7 @@ def _nothing_here(
     )
 
 
-def collected_in(results: Path, *, count_presets: bool = True) -> tuple[list[Collected], list[str]]:
+def collected_in(results: Path) -> tuple[list[Collected], list[str]]:
     """Return the current records of each experiment in a folder, and a line on each one left out.
 
     Experiments of the user are included. Raises `UserError` if the folder does not exist, and
@@ -139,7 +139,7 @@ def collected_in(results: Path, *, count_presets: bool = True) -> tuple[list[Col
         if name not in shipped_experiments() and not records_in(results, name).stored:
             continue  # a folder of something else
         try:
-            collected.append(_collect_by_name(results, name, count_presets))
+            collected.append(_collect_by_name(results, name))
         except UnreadableFileError:
             raise
         except UserError as error:
@@ -147,14 +147,16 @@ def collected_in(results: Path, *, count_presets: bool = True) -> tuple[list[Col
     return collected, left_out
 
 
-def _collect_by_name(results: Path, name: str, count_presets: bool) -> Collected:
+def _collect_by_name(results: Path, name: str) -> Collected:
     if name in shipped_experiments():
-        return collect(results, load_experiment(name), count_presets=count_presets)
-    records = [r for r in records_in(results, name).records if not outdated_reason(r)]
+        return collect(results, load_experiment(name))
+    current = _current(records_in(results, name), outdated_reason)
+    records = current.records
     if not records:
         raise UserError("none of its records is current")
-    refuse_mixture(records)
-    return Collected(name, tuple(records), 0, ())
+    between = differences_between_rows(records, refuse_mixture(records))
+    notes = (*current.notes, *between, *several_versions(records))
+    return Collected(name, tuple(records), 0, notes)
 
 
 def _relabelled(records: Iterable[Record], cells: Iterable[CellIdentity]) -> list[Record]:
