@@ -412,6 +412,14 @@ def test_a_direction_without_a_size_is_a_share_of_the_runs(
         assert effect.note == f"better in {won} runs, worse in {lost}, the same in 3"
 
 
+def test_a_direction_is_of_the_data_sets_that_a_method_learns() -> None:
+    some = planted({"A": [0.5] * 6, "B": [0.6] * 6}).assign(nmae=0.5)
+    none = planted({"A": [0.6] * 9, "B": [0.5] * 9}, data="none").assign(nmae=1.0)
+    found = judged(together(some, none), "more-often", **AB)
+    assert found.grade == DIRECTION
+    assert found.effects[0].note == "better in 6 runs, worse in 0, the same in 0"
+
+
 @pytest.mark.parametrize("failed", ["A", "B", "AB"])
 def test_a_direction_is_open_where_all_runs_of_a_method_failed(failed: str) -> None:
     values = {name: [None if name in failed else 0.5] * 6 for name in "AB"}

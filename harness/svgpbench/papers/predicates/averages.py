@@ -73,10 +73,8 @@ class OverSets(Predicate):
             return OverDataSets(pd.Series(dtype=float), pd.DataFrame(), sets, why)
 
         plain = frame[frame["perturbation"] == 0]
-        learned = plain.groupby("data")["data"].transform(
-            lambda data: is_learned(plain.loc[data.index])
-        )
-        plain = plain[learned.astype(bool) & plain["method"].isin(self.compared)]
+        plain = plain.groupby("data").filter(is_learned)
+        plain = plain[plain["method"].isin(self.compared)]
         numbers = plain[column_of(plain, self.metric, when)].where(plain["status"] == "ok")
         ended = plain[self.metric].notna() & (plain["status"] == "ok")
         if (ended & numbers.isna()).any():

@@ -33,7 +33,7 @@ from svgpbench.stats.differences import (
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MEASURES, MeasureName
 from svgpbench.stats.over_sets import data_sets
-from svgpbench.stats.pairs import OneDataSet, column_of
+from svgpbench.stats.pairs import OneDataSet, column_of, is_learned
 from svgpbench.stats.rules import RULES, Rules
 
 Floats = npt.NDArray[np.float64]
@@ -102,7 +102,8 @@ class MoreOften(Predicate):
         return "" if design.runs >= FEWEST_RUNS else f"{FEWEST_RUNS} runs of each method"
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        plain = frame[(frame["perturbation"] == 0) & (frame["status"] == "ok")]
+        plain = frame[frame["perturbation"] == 0].groupby("data").filter(is_learned)
+        plain = plain[plain["status"] == "ok"]
         end = column_of(plain, self.metric, "end")
         losses = loss(plain[end].astype(float), MEASURES[self.metric].better)
         wide = losses.set_axis(pd.MultiIndex.from_frame(plain[[*RUN, "method"]])).unstack("method")
