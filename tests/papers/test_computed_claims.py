@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pytest
 from another_paper import FIFTH, fifth_paper
@@ -14,7 +17,10 @@ from svgpbench.errors import UserError
 from svgpbench.papers import load_paper
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import Judged, judge
+from svgpbench_papers.adam2021.algebra import lagrangian
 from svgpbench_papers.algebra.random_problems import positive_part, with_worst
+from svgpbench_papers.cheng2017.algebra import variances
+from svgpbench_papers.titsias2025.algebra import bounds
 
 CODE = """
 import pandas as pd
@@ -47,6 +53,25 @@ def test_nan_is_the_worst_residual() -> None:
     part = pd.DataFrame({"seed": [0, 0, 1, 1], "residual": [math.nan, 1.0, 2.0, 3.0]})
     (_, nan, three) = with_worst(part[1:2], part, "seed")["residual"]
     assert math.isnan(nan) and three == 3.0
+
+
+def test_a_variance_or_a_slope_that_is_nan_is_no_residual_of_0(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nan(*_: object) -> tuple[float, npt.NDArray[np.float64]]:
+        return math.nan, np.array([math.nan])
+
+    monkeypatch.setattr(variances.DecoupledModel, "marginals", nan)
+    residuals = dict(variances._beside_prior(0, 4))
+    assert math.isnan(residuals["at most the prior's"])
+    monkeypatch.setattr(lagrangian, "lagrangian", lambda *_: math.nan)
+    point = lagrangian.LagrangianPoint(
+        np.zeros(2), np.eye(2), np.zeros(2), np.ones(2), np.zeros(2), np.zeros(2)
+    )
+    slopes: Any = lagrangian._slopes(None, point, 0)  # type: ignore[arg-type]
+    assert np.isnan([*slopes.values()]).all()
+    monkeypatch.setattr(bounds.Bench, "marginals", lambda *_: [np.zeros(1), np.array([math.nan])])
+    assert bounds.same_steps()["residual"].isna().all()
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def multipliers(seed: int, likelihood: str) -> Iterator[Check]:
     yield "value", difference(lagrangian(dense, point), elbo)
     yield from ((name, x / abs(elbo)) for name, x in _slopes(dense, point, seed).items())
     doubled = point._replace(lambda1=2.0 * lambda1, lambda2=-beta)
-    yield "other multipliers", max(_slopes(dense, doubled, seed).values()) / abs(elbo)
+    yield "other multipliers", np.max([*_slopes(dense, doubled, seed).values()]) / abs(elbo)
 
 
 def lagrangian(dense: Dense, point: LagrangianPoint) -> float:
@@ -79,5 +79,5 @@ def _slopes(dense: Dense, point: LagrangianPoint, seed: int) -> dict[str, float]
         }
         for name, move in moves.items():
             steepness = slope_along(lambda *x: lagrangian(dense, LagrangianPoint(*x)), point, move)
-            steepest[name] = max(steepest.get(name, 0.0), abs(steepness))
+            steepest[name] = float(np.maximum(steepest.get(name, 0.0), abs(steepness)))
     return steepest

@@ -137,6 +137,6 @@ def optimum_is_additive(seed: int, likelihood: str) -> Iterator[Row]:
     for _ in range(5):  # of the bound, along random directions
         d, G = root @ rng.standard_normal(n), rng.standard_normal((n, n)) / n
         slopes.append(abs(slope_along(dense.elbo, (m, S), (d, root @ (G + G.T) @ root.T))))
-    steepest = max(slopes) / abs(dense.elbo(m, S))
+    steepest = np.max(slopes) / abs(dense.elbo(m, S))
     yield {"check": kind, "of": "∂ELBO = 0", "residual": steepest}
     yield {"check": "minus sign", "residual": difference(m, -alpha @ K)}

@@ -15,7 +15,14 @@ from svgpbench.kernels import Theta
 from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods.decoupled import DecoupledState
-from svgpbench_papers.algebra.random_problems import SEEDS, Check, Floats, bench_of, frame_over
+from svgpbench_papers.algebra.random_problems import (
+    SEEDS,
+    Check,
+    Floats,
+    bench_of,
+    frame_over,
+    positive_part,
+)
 from svgpbench_papers.cheng2017.algebra.drawn import (
     gradients,
     lower_factor,
@@ -134,7 +141,7 @@ def _beside_prior(seed: int, M: int) -> Iterator[Check]:
     a, L_B = random_parameters(rng, M_ALPHA, M)
     X = np.concatenate(list(regions(model.problem).values()))
     _, v = model.marginals(state_of(a, L_B), X)
-    yield "at most the prior's", max(0.0, float(np.max(v) / prior - 1))
+    yield "at most the prior's", positive_part(float(np.max(v) / prior - 1))
     yield "below the prior's, B definite", float(np.mean(v > prior * (1 - STRICT)))
     x = rng.uniform(-EDGE, EDGE, (1, 1))
     k = model.cov(model.problem.Z, x)[:, 0]

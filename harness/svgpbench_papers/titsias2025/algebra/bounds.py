@@ -62,8 +62,8 @@ def same_steps(seed: int) -> Iterator[Check]:
         benches = [bench_of(title, "gaussian", random_problem(seed)) for title in pair]
         states = [b.minibatch_run(5) for b in benches]
         ends = [[*leaves(s), *b.marginals(s)] for b, s in zip(benches, states, strict=True)]
-        largest = (float(np.max(np.abs(x - y), initial=0.0)) for x, y in zip(*ends, strict=True))
-        yield name, max(largest)
+        largest = [np.max(np.abs(x - y), initial=0.0) for x, y in zip(*ends, strict=True)]
+        yield name, float(np.max(largest))
 
 
 @frame_over(likelihood=LIKELIHOODS, seed=SEEDS)
