@@ -23,11 +23,11 @@ from svgpbench.output.table import Column, Table, number
 from svgpbench.results.frames import final_frame
 from svgpbench.results.records import Record
 from svgpbench.results.unsettled import bound_trace_of
-from svgpbench.stats.differences import REPLICATE, STARTS, Sample, TooFewError, sampled
+from svgpbench.stats.differences import LEVEL, REPLICATE, STARTS, Sample, TooFewError, sampled
 from svgpbench.stats.effects import Effect, with_interval
 from svgpbench.stats.measures import MEASURES
 from svgpbench.stats.pairs import is_learned
-from svgpbench.stats.ranks import FEWEST, LEVEL, RESAMPLES
+from svgpbench.stats.ranks import FEWEST, RESAMPLES
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -32,7 +32,8 @@ from svgpbench.papers.printed_units import (
 from svgpbench.results.frames import reference_backend
 from svgpbench.results.records import Record
 from svgpbench.results.trace_measures import frame_of
-from svgpbench.stats.differences import TooFewError, sampled
+from svgpbench.stats.differences import REPLICATE, TooFewError, sampled
+from svgpbench.stats.means import overlap
 from svgpbench.stats.rules import RULES
 
 TOLERANCE = 0.01
@@ -200,16 +201,15 @@ def _value(
         return _over_sets(cells, frame, quantity, quantity.statistic, field)
     if quantity.metric == STEPS:
         return _steps(cells, frame, field)
-    values = quantity.of_cells(cells.set_index(["split_seed", "fold", "seed"]))
+    values = quantity.of_cells(cells.set_index(REPLICATE))
     if failed := int(((cells["status"] != "ok").to_numpy() | values.isna().to_numpy()).sum()):
         return OurValue(n=len(cells), note=f"{failed} of {len(cells)} cells without it")
     if cells["data"].nunique() > 1:  # such as the outputs of a stand-in
         means = quantity.of_cells(cells).groupby(cells["data"]).mean()
         note = f"s.d. {means.std(ddof=1):.3g}"
         return OurValue(float(means.mean()), n=len(means), unit="outputs", note=note)
-    overlap = float((cells["n_test"] / cells["n_train"]).mean())
     try:
-        sample = sampled(values, overlap, METRICS[quantity.metric].rows)
+        sample = sampled(values, overlap(cells), METRICS[quantity.metric].rows)
     except TooFewError as error:
         return OurValue(float(values.mean()), n=len(cells), note=str(error))
     count = len(sample.values)

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from svgpbench.metrics import Better, loss
+from svgpbench.stats.differences import LEVEL
 
-LEVEL = 0.95
 RESAMPLES = 10_000
 FEWEST = 5
 """The fewest data sets for a bootstrap interval over data sets."""

@@ -25,6 +25,7 @@ from svgpbench.papers.predicates.times import AsLong, Gain, Ratio, Reaches
 from svgpbench.papers.predicates.traces import Converges, Drifts, Sooner, Within
 from svgpbench.stats.designs import Design
 from svgpbench.stats.differences import (
+    REPLICATE,
     TooFewError,
     interval_outcome,
     non_inferiority_outcome,
@@ -34,6 +35,7 @@ from svgpbench.stats.differences import (
     would_decide,
 )
 from svgpbench.stats.effects import NOT_VOTING, Effect, Outcome
+from svgpbench.stats.means import overlap
 from svgpbench.stats.measures import CONSTANT, MEASURES, MeasureName, ShareOfGain
 from svgpbench.stats.over_sets import data_sets, over_sets
 from svgpbench.stats.pairs import NOT_TRACED, OneDataSet, column_of
@@ -208,10 +210,9 @@ class Number(AtTheEnd):
             effect = Effect(data, "", note=f"{failed} of {len(cells)} cells failed")
             return Judgement(Grade.open, (effect,))
         end = column_of(cells, self.metric, "end")
-        values = cells.set_index(["split_seed", "fold", "seed"])[end]
-        overlap = float((cells["n_test"] / cells["n_train"]).mean())
+        values = cells.set_index(REPLICATE)[end]
         try:
-            sample = sampled(values, overlap, measure.rows)
+            sample = sampled(values, overlap(cells), measure.rows)
         except TooFewError as error:
             effect = Effect(data, "", float(values.mean()), note=str(error))
             return Judgement(Grade.open, (effect,))

@@ -19,11 +19,12 @@ from svgpbench.metrics import loss
 from svgpbench.papers.grades import Grade, Judgement
 from svgpbench.papers.predicates.predicate import AtTheEnd, Predicate, judge_cases
 from svgpbench.stats.designs import Design
-from svgpbench.stats.differences import TooFewError, interval_outcome, sampled
+from svgpbench.stats.differences import LEVEL, REPLICATE, TooFewError, interval_outcome, sampled
 from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.means import overlap
 from svgpbench.stats.measures import MEASURES, MeasureName
 from svgpbench.stats.pairs import NOT_TRACED, column_of, is_learned
-from svgpbench.stats.ranks import FEWEST, LEVEL, RESAMPLES
+from svgpbench.stats.ranks import FEWEST, RESAMPLES
 from svgpbench.stats.rules import RULES, Rules
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -219,9 +220,8 @@ class Spread(AtTheEnd):
             margin = rules.drift * abs(
                 float((ratios - self._log_ratios(pair, rival, "before")).mean())
             )
-        overlap = float((pair["n_test"] / pair["n_train"]).mean())
         try:
-            sample = sampled(ratios, overlap, MEASURES[self.metric].rows)
+            sample = sampled(ratios, overlap(pair), MEASURES[self.metric].rows)
         except TooFewError as error:
             return Effect(
                 subject, Outcome.undecided, math.exp(float(ratios.mean())), note=str(error)
@@ -236,8 +236,7 @@ class Spread(AtTheEnd):
     def _log_ratios(self, pair: pd.DataFrame, rival: str, when: str) -> pd.Series[float]:
         """Return the log ratio of standard deviations over data sets of each run."""
         column = column_of(pair, self.metric, when)
-        keys = ["method", "split_seed", "fold", "seed"]
-        deviations = pair.groupby(keys)[column].std(ddof=1).unstack("method")
+        deviations = pair.groupby(["method", *REPLICATE])[column].std(ddof=1).unstack("method")
         # the mean of logarithms only changes its sign if the two methods are swapped
         with np.errstate(divide="ignore"):  # of a method without spread: ±∞, or NaN
             return np.log(deviations[rival] / deviations[self.methods[0]])

@@ -243,9 +243,7 @@ def _band(cells: pd.DataFrame, name: str, rules: Rules) -> Bracket:
     measure = MEASURES[name]
     values = cells[column_of(cells, name, "end")].where(cells["status"] == "ok")
     cells = cells.assign(loss=[loss(value, measure.better) for value in values])
-    losses = cells.pivot(
-        index=["split_seed", "fold", "seed"], columns="e_rate", values="loss"
-    )  # [units, rates]
+    losses = cells.pivot(index=REPLICATE, columns="e_rate", values="loss")  # [units, rates]
     best = losses.min(axis=1)
     rows = float(cells["n_bound"].mean())
     region = best.map(lambda value: rules.threshold * measure.region_at(value, rows))

@@ -206,11 +206,11 @@ class Reaches(Predicate):
             return Effect(problem, "", note=f"{len(ratios)} seeds where {SEEDS} are needed")
         low, high = min(ratios), max(ratios)
         region = rules.threshold * math.log(REGION)
-        outcome = interval_outcome(_log(low), _log(high), region)
+        outcome = interval_outcome(log_of(low), log_of(high), region)
         supports = None if outcome == Outcome.undecided else outcome == Outcome.better
         note = f"median, least and most of {len(ratios)} seeds"
         middle = median(ratios)
-        common = in_regions(_log(middle), _log(low), _log(high), math.log(REGION))
+        common = in_regions(log_of(middle), log_of(low), log_of(high), math.log(REGION))
         return Effect(problem, outcome, middle, low, high, note, supports, common)
 
     def _ratio(self, first: pd.DataFrame, second: pd.DataFrame, rules: Rules) -> float:
@@ -228,7 +228,8 @@ class Reaches(Predicate):
         return second_seconds / first_seconds
 
 
-def _log(ratio: float) -> float:
+def log_of(ratio: float) -> float:
+    """Return the logarithm of a ratio, −∞ of 0."""
     return math.log(ratio) if ratio else -math.inf
 
 

@@ -19,6 +19,7 @@ from pydantic import PositiveFloat
 
 from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
 from svgpbench.papers.predicates.predicate import Predicate, supports
+from svgpbench.papers.predicates.times import log_of
 from svgpbench.stats.convergence import BoundTrace
 from svgpbench.stats.differences import (
     REPLICATE,
@@ -213,11 +214,11 @@ class Sooner(AtTolerances):
         first, second = (times[name] for name in self.methods)
         middle, low, high = self._ratio_and_ends(times)
         judge = superiority_outcome if self.faster else interval_outcome
-        outcome = judge(_log(low), _log(high), math.log(ratio))
+        outcome = judge(log_of(low), log_of(high), math.log(ratio))
         good = {Outcome.better} if self.faster else {Outcome.equal}
         counts = f"sooner in {int((second > first).sum())} of {len(times)} runs"
         note = f"{counts}, later in {int((second < first).sum())}"
-        common = in_regions(_log(middle), _log(low), _log(high), math.log(REGION))
+        common = in_regions(log_of(middle), log_of(low), log_of(high), math.log(REGION))
         held = supports(outcome, good)
         return Effect(data, outcome, middle, low, high, note, held, common)
 
@@ -247,10 +248,6 @@ class Sooner(AtTolerances):
         """Return the logarithm of each run's T, or of its budget if it has not converged."""
         capped = times[[method, f"{method}{BUDGET}"]].min(axis="columns")
         return capped.map(math.log).droplevel("data")
-
-
-def _log(ratio: float) -> float:
-    return math.log(ratio) if ratio else -math.inf
 
 
 def _budgets(frame: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
