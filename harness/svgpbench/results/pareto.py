@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 import pandas as pd
@@ -138,7 +138,7 @@ def _place_on_front(
     undecided: list[Effect] = []
     for rival in rivals:
         effect = pairs.effect(rival, name)
-        named = Effect(rival, effect.outcome, effect.value, effect.low, effect.high, effect.note)
+        named = replace(effect, of=rival)
         cheaper = ALIKE * spent[rival] < spent[name]
         if effect.outcome == Outcome.better or (effect.outcome == Outcome.equal and cheaper):
             dominating.append(named)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from svgpbench.results.frames import final_frame
 from svgpbench.results.records import Record
-from svgpbench.results.unsettled import bound_trace_of
+from svgpbench.results.unsettled import bound_trace_of, rows_of_bound
 from svgpbench.stats.convergence import BoundTrace
 
 SETTLING_ITERATIONS = 10
@@ -161,5 +161,5 @@ def _constant(rate: object) -> float:
 def _bound_gap(record: Record) -> float:
     """Return the bound per training datum minus the mean test log density; above 0, q overfits."""
     elbo, nlpd = record.metrics.get("elbo"), record.metrics.get("nlpd")
-    n = record.config.training.rows or record.data.get("n_train")
-    return math.nan if elbo is None or nlpd is None or not n else elbo / cast(float, n) + nlpd
+    rows = rows_of_bound(record)
+    return math.nan if elbo is None or nlpd is None or not rows else elbo / rows + nlpd

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,11 +68,8 @@ def average_ranks(
     """
     methods = list(methods)
     plain = frame[(frame["perturbation"] == 0) & frame["method"].isin(methods)]
-    values = plain[column].map(lambda value: loss(value, better)).where(plain["status"] == "ok")
-    grouped = values.groupby([plain["data"], plain["method"]])
-    means = grouped.agg(lambda losses: losses.mean(skipna=False)).unstack()
-    complete = grouped.size().unstack().reindex(columns=methods).notna().all(axis="columns")
-    means = means.reindex(columns=methods)[complete].dropna(how="all")
+    losses = loss(plain[column].astype(float), better).where(plain["status"] == "ok")
+    means = means_on_sets(plain, losses, methods).dropna(how="all")
     if len(means) < FEWEST or len(methods) < 2:
         return None
     ranks = means.rank(axis="columns", na_option="bottom").to_numpy()  # [sets, methods]
@@ -82,6 +79,17 @@ def average_ranks(
     low, high = np.quantile(ranks[resamples].mean(axis=1), tails, axis=0)
     rows = zip(methods, ranks.mean(axis=0), low, high, strict=True)
     return Ranks(len(ranks), tuple(Rank(name, *map(float, numbers)) for name, *numbers in rows))
+
+
+def means_on_sets(
+    plain: pd.DataFrame, numbers: pd.Series[float], methods: Sequence[str]
+) -> pd.DataFrame:
+    """Return means [data sets, methods] of the sets with cells of every method; NaN if a number is."""
+    groups = numbers.groupby([plain["data"], plain["method"]])
+    # without its failed cells, a method's mean would look too good
+    means = groups.agg(lambda x: x.mean(skipna=False)).unstack()
+    complete = groups.size().unstack().reindex(columns=methods).notna().all(axis="columns")
+    return means.reindex(columns=methods)[complete]
 
 
 def critical_difference(methods: int, data_sets: int) -> float:

@@ -24,7 +24,7 @@ from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.means import overlap
 from svgpbench.stats.measures import MEASURES, MeasureName
 from svgpbench.stats.pairs import NOT_TRACED, column_of, is_learned
-from svgpbench.stats.ranks import FEWEST, RESAMPLES
+from svgpbench.stats.ranks import FEWEST, RESAMPLES, means_on_sets
 from svgpbench.stats.rules import RULES, Rules
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -83,7 +83,7 @@ class OverSets(Predicate):
         if of_losses:
             # of each run: the distance of a mean from a target is not the mean distance
             numbers = loss(numbers, MEASURES[self.metric].better)
-        means = _means(plain, numbers, self.compared)
+        means = means_on_sets(plain, numbers, self.compared)
         if len(means) < FEWEST:
             return none(f"{len(means)} data sets where {FEWEST} make an interval", len(means))
         if self.statistic == "rank":
@@ -240,17 +240,6 @@ class Spread(AtTheEnd):
         # the mean of logarithms only changes its sign if the two methods are swapped
         with np.errstate(divide="ignore"):  # of a method without spread: ±∞, or NaN
             return np.log(deviations[rival] / deviations[self.methods[0]])
-
-
-def _means(
-    plain: pd.DataFrame, numbers: pd.Series[float], methods: tuple[str, ...]
-) -> pd.DataFrame:
-    """Return means [data sets, methods] of the sets with cells of every method; NaN if a number is."""
-    groups = numbers.groupby([plain["data"], plain["method"]])
-    # without its failed cells, a method's mean would look too good
-    means = groups.agg(lambda x: x.mean(skipna=False)).unstack()
-    complete = groups.size().unstack().reindex(columns=methods).notna().all(axis="columns")
-    return means.reindex(columns=methods)[complete]
 
 
 def interval(values: pd.Series[float]) -> tuple[float, float]:
