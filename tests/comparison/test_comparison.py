@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import hand_records
 import numpy as np
 import pytest
 from committed_records import RESULTS, committed
@@ -55,6 +56,16 @@ def raw(method: str, data: str, backend: str, metric: str) -> dict[int, dict[str
         if here == (method, data, backend, 0.0) and config.seed == 0:
             found[config.split.fold] = record.data | {"value": record.metrics[metric]}
     return found
+
+
+def test_labels_that_differ_in_their_case_alone_are_two_methods() -> None:
+    made = tuple(
+        hand_records.record(hand_records.cell(method=label), nlpd=0.5) for label in ("A", "a", "B")
+    )
+    collected = Collected("by-hand", made, 0, ())
+    for first in ("A", "a"):
+        sides = methods_or_backends(collected, first, "b")
+        assert (sides.first.name, sides.second.name) == (first, "B")
 
 
 @pytest.mark.parametrize(

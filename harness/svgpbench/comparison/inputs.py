@@ -55,15 +55,15 @@ def methods_or_backends(
     Raises `UserError` if no record has a name, or if one name is a method and the other a backend.
     """
     records = collected.records
-    labels = {
-        record.config.method.title.casefold(): record.config.method.title for record in records
-    }
+    spelt = {record.config.method.title: record.config.method.title for record in records}
+    # a label as it is spelt comes first: another may differ from it in its case alone
+    labels = {label.casefold(): label for label in spelt} | spelt
     titles = {record.config.backend.name: record.config.backend.title for record in records}
     # last, so that `torch` is plain torch where that ran, and not the torch:compile beside it
     titles |= {title: title for title in titles.values()}
     same_setup = False
     if {first.casefold(), second.casefold()} <= labels.keys():
-        names = [labels[name.casefold()] for name in (first, second)]
+        names = [labels.get(name) or labels[name.casefold()] for name in (first, second)]
         if not each_backend:
             # one backend: the same cells on another are no further evidence; that of these two
             # methods, since the backend with most cells of all may have few of theirs
