@@ -67,6 +67,12 @@ def test_an_undamaged_copy_is_a_paper(folder: Path) -> None:
     assert len(read_paper(folder).claims) == 5
 
 
+def test_a_byte_order_mark_before_printed_numbers_is_passed_over(folder: Path) -> None:
+    path = folder / "printed" / "fig2.csv"
+    path.write_bytes("\ufeff".encode() + path.read_bytes())
+    assert read_paper(folder).printed
+
+
 SAME = '\nparts = [\n  { key = "same", core = true, says = "it is", artefact ='
 MISTAKES = [
     ("paper.toml", 'venue = "NeurIPS"', 'vneue = "NeurIPS"', "unknown key 'vneue'; did you mean 'venue'?"),

@@ -33,7 +33,6 @@ from svgpbench.papers.evidence.timing import TimingEvidence
 from svgpbench.papers.evidence.training import TrainingEvidence
 from svgpbench.papers.predicates.all_predicates import AnyPredicate
 from svgpbench.papers.predicates.computations import ComputedPart
-from svgpbench.papers.predicates.predicate import Predicate
 from svgpbench.papers.predicates.rates import Stands
 from svgpbench.papers.predicates.times import Gain, OfTimes, Reaches
 from svgpbench.papers.schema import Artefact, Claim, ClaimsFile, PaperFile
@@ -43,7 +42,7 @@ from svgpbench.stats.rules import MOMENT_SEPARATOR, SECONDS
 
 F = TypeVar("F", bound=Strict)
 
-READ: Final[Mapping[type[Predicate], type[Evidence]]] = {
+READ: Final[Mapping[type[object], type[Evidence]]] = {
     ComputedPart: ComputedEvidence,
     OfTimes: TimingEvidence,
     Reaches: TrainingEvidence,
@@ -134,7 +133,7 @@ def _parsed(folder: Traversable, file: str, form: type[F]) -> F:
 def _printed(folder: Traversable, file: str, artefact: str) -> list[PrintedFigure]:
     origin = f"{folder.name}/{file}"
     try:
-        lines = _read(folder, file).decode("utf-8").splitlines()
+        lines = _read(folder, file).decode("utf-8-sig").splitlines()
         header, *rows = list(csv.reader(lines)) or [[]]
     except UnicodeDecodeError:
         raise UserError(f"{origin} is not UTF-8 text; save it as UTF-8") from None
