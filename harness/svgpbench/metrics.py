@@ -8,12 +8,15 @@ if `over_outputs` is true. A metric in the units of an output is not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from svgpbench.errors import unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Better: TypeAlias = Literal["higher", "lower"] | float
 """Direction in which a metric is better; a number is the target value."""
@@ -217,11 +220,11 @@ def of_a_trace(name: str) -> Metric:
     return known[name]
 
 
-Number = TypeVar("Number", float, npt.NDArray[np.float64])
+Number = TypeVar("Number", float, npt.NDArray[np.float64], "pd.Series[float]")
 
 
 def loss(value: Number, better: Better) -> Number:
-    """Return a number that is lower for a better value, or an array of such numbers."""
+    """Return a number that is lower for a better value, or an array or a series of such numbers."""
     if isinstance(better, float):
         return abs(value - better)
     return -value if better == "higher" else value

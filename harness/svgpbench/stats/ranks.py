@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,7 +82,7 @@ def average_ranks(
 
 
 def means_on_sets(
-    plain: pd.DataFrame, numbers: pd.Series[float], methods: Sequence[str]
+    plain: pd.DataFrame, numbers: pd.Series[float], methods: list[str]
 ) -> pd.DataFrame:
     """Return means [data sets, methods] of the sets with cells of every method; NaN if a number is."""
     groups = numbers.groupby([plain["data"], plain["method"]])

@@ -83,7 +83,7 @@ class OverSets(Predicate):
         if of_losses:
             # of each run: the distance of a mean from a target is not the mean distance
             numbers = loss(numbers, MEASURES[self.metric].better)
-        means = means_on_sets(plain, numbers, self.compared)
+        means = means_on_sets(plain, numbers, [*self.compared])
         if len(means) < FEWEST:
             return none(f"{len(means)} data sets where {FEWEST} make an interval", len(means))
         if self.statistic == "rank":
@@ -238,8 +238,9 @@ class Spread(AtTheEnd):
         column = column_of(pair, self.metric, when)
         deviations = pair.groupby(["method", *REPLICATE])[column].std(ddof=1).unstack("method")
         # the mean of logarithms only changes its sign if the two methods are swapped
+        ratios = deviations[rival] / deviations[self.methods[0]]
         with np.errstate(divide="ignore"):  # of a method without spread: ±∞, or NaN
-            return np.log(deviations[rival] / deviations[self.methods[0]])
+            return pd.Series(np.log(ratios), ratios.index)
 
 
 def interval(values: pd.Series[float]) -> tuple[float, float]:
