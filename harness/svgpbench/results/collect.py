@@ -39,8 +39,6 @@ def collect(
     results: Path,
     cells: Plan | Experiment,
     backends: Sequence[str] | None = None,
-    *,
-    count_presets: bool = True,
 ) -> Collected:
     """Return the records of a plan's cells, or all current records of an experiment.
 
@@ -48,7 +46,6 @@ def collect(
         results: folder of records.
         cells: the cells that were to run, or the whole experiment. Its order is the order of the result.
         backends: names of backends to keep, with or without mode; None keeps all.
-        count_presets: add a note on the presets of the records. It needs the id of every declared cell.
 
     Raises:
         UserError: there are no records, or they do not fit together, or one has another schema.
@@ -72,8 +69,7 @@ def collect(
         records = [record for record in records if _names(record) & set(backends)]
     if not records:
         raise UserError(_nothing_here(results, cells, experiment, current.outdated))
-    # resolving every preset takes seconds, so this is left out where only the records matter
-    if cells is experiment and experiment.presets and (count_presets or not fit_together(records)):
+    if cells is experiment and experiment.presets:
         records, note = of_one_preset(records, experiment)
         notes.append(note)
     settings = refuse_mixture(records)
