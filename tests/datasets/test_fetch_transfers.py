@@ -222,6 +222,27 @@ def test_a_redirect_loop_is_refused(server: Server, cache: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"location": "http://[bad/"},
+        {"location": "http://\xff/"},
+        {"declared": "9" * 5000},
+        {"failures": [503], "retry_after": "9" * 5000},
+        {"failures": [503], "retry_after": "Fri, 31 Dec 9999999999 23:59:59 GMT"},
+    ],
+    ids=["brackets", "bytes", "length", "pause", "date"],
+)
+def test_a_header_of_nonsense_is_an_answer_and_the_next_place_is_asked(
+    server: Server, cache: Path, how: dict[str, Any]
+) -> None:
+    answer = why(cache, server.serve("/f", CONTENT, **how))
+    assert answer.startswith("answered with a header that cannot be read (")
+    assert len(server.requests) == 1
+    file = wanted(server.serve("/f", CONTENT, **how), server.serve("/g", CONTENT))
+    assert fetch_file(file, cache=cache).read_bytes() == CONTENT
+
+
 def test_ten_declared_gigabytes_are_refused_before_they_are_read(
     server: Server, cache: Path
 ) -> None:

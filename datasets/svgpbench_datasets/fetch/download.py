@@ -16,6 +16,7 @@ from urllib3.util import Retry
 
 from svgpbench_datasets.fetch.limits import DownloadLimits
 from svgpbench_datasets.fetch.verification import Absent, Refusal
+from svgpbench_datasets.reading.cells import reason
 
 _CHUNK, _NAME = 1 << 16, "served"
 # identity: a packed file is hashed as it is stored, so the server must not compress it again
@@ -99,5 +100,7 @@ def _transfer(url: str, output: Path, bound: int, limits: DownloadLimits, report
             what = re.sub(r"^\w+\(.*?\): ", "", what)  # drop the repr of the connection
             permanent = isinstance(error, _PERMANENT) or isinstance(cause, _PERMANENT)
             raise (Refusal if permanent else _BrokenError)(f"connection failed ({what})") from None
+        except (ValueError, OverflowError) as error:  # from libraries that parse a header
+            raise Refusal(f"answered with a header that cannot be read ({reason(error)})") from None
     if not size:
         raise _BrokenError("sent nothing")
