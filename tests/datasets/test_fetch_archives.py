@@ -98,6 +98,14 @@ def test_unix_compress_with_a_wrong_code_is_damage_and_not_a_shorter_file(
     assert answer == "its compression is damaged (gzip cannot read it to the end)"
 
 
+def test_unix_compress_in_a_zip_that_is_a_bomb_is_not_written_out(
+    server: Server, cache: Path
+) -> None:
+    served = zipped((MEMBER, b"\x1f\x9d\x90" + bytes(16 << 20)))
+    answer = refused(server, cache, served, limits=replace(FAST, archive_bytes=1))
+    assert answer == "compressed it is more than the 10,347,008 bytes allowed"
+
+
 def test_without_a_gzip_command_unix_compress_is_refused(
     server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,8 +46,8 @@ def content(
     """Open the uncompressed content of a file, or of one member of an archive.
 
     Compression (gzip, xz, bzip2, Unix compress) is recognised by the first bytes, not by the name. At
-    most `bound` bytes of a tar archive are uncompressed to reach a member. With `as_served` the file
-    or member itself is not uncompressed.
+    most `bound` bytes of a tar archive are uncompressed to reach a member, and at most as many bytes of
+    Unix compress are read. With `as_served` the file or member itself is not uncompressed.
 
     Raises:
         WrongContent: the file is damaged; the member does not exist, is not a plain file, or has
@@ -56,7 +56,7 @@ def content(
     try:
         with path.open("rb") as raw, ExitStack() as closing:
             inside = raw if member is None else _member(raw, member, bound, closing)
-            yield inside if as_served else _uncompressed(inside, closing)
+            yield inside if as_served else _uncompressed(inside, bound, closing)
     except _COMPRESSION_ERRORS as error:
         raise WrongContent(f"its compression is damaged ({error})") from None
     except _ARCHIVE_ERRORS as error:
@@ -66,13 +66,13 @@ def content(
         raise WrongContent(f"{what} ({error.strerror or error})") from None
 
 
-def _uncompressed(stream: IO[bytes], closing: ExitStack) -> IO[bytes]:
+def _uncompressed(stream: IO[bytes], bound: int, closing: ExitStack) -> IO[bytes]:
     source = io.BufferedReader(cast(io.RawIOBase, stream))
     openers: dict[bytes, Callable[[IO[bytes]], object]] = {
         b"\x1f\x8b": gzip.open,
         b"\xfd7zXZ\x00": lzma.open,
         b"BZh": bz2.open,
-        b"\x1f\x9d": lambda raw: _unix_uncompressed(raw, closing),
+        b"\x1f\x9d": lambda raw: _unix_uncompressed(raw, bound, closing),
     }
     for magic, opened in openers.items():
         if source.peek(len(magic)).startswith(magic):
@@ -80,14 +80,16 @@ def _uncompressed(stream: IO[bytes], closing: ExitStack) -> IO[bytes]:
     return source
 
 
-def _unix_uncompressed(source: IO[bytes], closing: ExitStack) -> IO[bytes]:
+def _unix_uncompressed(source: IO[bytes], bound: int, closing: ExitStack) -> IO[bytes]:
     """Uncompress LZW with the `gzip` command, as Python's library lacks it."""
     command = shutil.which("gzip")
     if command is None:
         raise WrongContent("it is compressed with Unix compress (.Z), which needs `gzip` on PATH")
     # a process reads from a file descriptor, which a member of an archive does not have
     compressed = closing.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-    shutil.copyfileobj(source, compressed, _CHUNK)
+    # a member of an archive may be a bomb by itself, before it is uncompressed a second time
+    why = f"compressed it is more than the {bound:,} bytes allowed"
+    shutil.copyfileobj(io.BufferedReader(Bounded(source, bound, why)), compressed, _CHUNK)
     compressed.seek(0)
     process = subprocess.Popen(
         [command, "-dc"],
@@ -141,7 +143,7 @@ def _member(raw: IO[bytes], member: str, bound: int, closing: ExitStack) -> IO[b
                 raise WrongContent(f"its archive cannot be read ({error})") from None
     else:
         why = f"its archive holds more than the {bound:,} bytes allowed"
-        bounded = Bounded(_uncompressed(raw, closing), bound, why)
+        bounded = Bounded(_uncompressed(raw, bound, closing), bound, why)
         # `r|` only reads forward: nothing is uncompressed twice, and nothing behind the member
         tar = tarfile.open(fileobj=cast(IO[bytes], bounded), mode="r|")  # noqa: SIM115
         for info in tar:
