@@ -20,6 +20,7 @@ import pytest
 from wanted_files import CONTENT, FAST, answers, fetch_file, left_in, wanted
 from wayward_server import Server
 
+from svgpbench_datasets import DataError, load_user_table
 from svgpbench_datasets.fetch.fetching import Fetcher
 from svgpbench_datasets.fetch.limits import DownloadLimits
 
@@ -96,6 +97,19 @@ def test_unix_compress_with_a_wrong_code_is_damage_and_not_a_shorter_file(
     broken = whole[:60] + b"\xff" * 6  # codes that are in no table
     answer = refused(server, cache, zipped((MEMBER, broken)))
     assert answer == "its compression is damaged (gzip cannot read it to the end)"
+
+
+def test_a_gzip_command_that_is_killed_does_not_give_a_shorter_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = tmp_path / "gzip"
+    command.write_text("#!/bin/sh\necho a,y\necho 1,2\necho 3,4\nkill -9 $$\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    table = tmp_path / "table.csv.gz"
+    table.write_bytes(unix_compressed(TEXT))
+    with pytest.raises(DataError, match="gzip cannot read it to the end"):
+        load_user_table(table, target="y", task="regression")
 
 
 def test_unix_compress_in_a_zip_that_is_a_bomb_is_not_written_out(

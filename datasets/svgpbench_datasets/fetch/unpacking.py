@@ -115,8 +115,9 @@ class _OutputOfGzip(io.RawIOBase):
 
     def readinto(self, buffer: Buffer) -> int:
         count = self._output.readinto(buffer) or 0
-        # up to a wrong code there is output; only the exit code tells that more was to come
-        if not count and self._process.wait() == 1:
+        # up to a wrong code there is output; only the exit code tells that more was to come: 1, or a
+        # signal that ended gzip; 2 is a warning, such as of bytes that follow the compressed ones
+        if not count and self._process.wait() not in (0, 2):
             raise WrongContent("its compression is damaged (gzip cannot read it to the end)")
         return count
 
