@@ -218,6 +218,20 @@ def test_a_damaged_archive_is_refused(
     assert re.search(r"is damaged|cannot be read|has no", why)
 
 
+@pytest.mark.parametrize(
+    "header", [{"GNU.sparse.map": "x"}, {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}]
+)
+def test_a_tar_header_of_nonsense_is_refused(
+    server: Server, cache: Path, header: dict[str, str]
+) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        info = tarfile.TarInfo(MEMBER)
+        info.size, info.pax_headers = len(TEXT), header
+        archive.addfile(info, io.BytesIO(TEXT))
+    assert refused(server, cache, buffer.getvalue()).startswith("its archive cannot be read (")
+
+
 def test_an_encrypted_member_is_refused(server: Server, cache: Path) -> None:
     served = bytearray(zipped((MEMBER, TEXT)))
     for magic, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):

@@ -138,25 +138,33 @@ def _member(raw: IO[bytes], member: str, bound: int, closing: ExitStack) -> IO[b
             plain = stat.S_IFMT(archive.getinfo(member).external_attr >> 16) in (0, stat.S_IFREG)
             if not member or member.endswith("/") or not plain:  # `is_dir` fails on an empty name
                 raise not_plain
-            try:
+            with _refusing_nonsense():  # in the name that precedes the member itself
                 return archive.open(member)
-            except UnicodeDecodeError as error:  # the name that precedes the member itself
-                raise WrongContent(f"its archive cannot be read ({error})") from None
     else:
         why = f"its archive holds more than the {bound:,} bytes allowed"
         bounded = Bounded(_uncompressed(raw, bound, closing), bound, why)
-        # `r|` only reads forward: nothing is uncompressed twice, and nothing behind the member
-        tar = tarfile.open(fileobj=cast(IO[bytes], bounded), mode="r|")  # noqa: SIM115
-        for info in tar:
-            names.append(info.name.removeprefix("./"))
-            if names[-1] == member:
-                if not info.isreg():
-                    raise not_plain
-                return cast(IO[bytes], tar.extractfile(info))
+        with _refusing_nonsense():  # in a header of a sparse file
+            # `r|` only reads forward: nothing is uncompressed twice, and nothing behind the member
+            tar = tarfile.open(fileobj=cast(IO[bytes], bounded), mode="r|")  # noqa: SIM115
+            for info in tar:
+                names.append(info.name.removeprefix("./"))
+                if names[-1] == member:
+                    if not info.isreg():
+                        raise not_plain
+                    return cast(IO[bytes], tar.extractfile(info))
     raise WrongContent(
         f"its archive has no {member!r}{did_you_mean(member, names)} "
         f"(it has: {join_names(names, 5) or 'nothing'})"
     )
+
+
+@contextmanager
+def _refusing_nonsense() -> Iterator[None]:
+    """Raise `WrongContent` for a `ValueError`, such as of text where an archive has a number."""
+    try:
+        yield
+    except ValueError as error:
+        raise WrongContent(f"its archive cannot be read ({error})") from None
 
 
 class Bounded(io.RawIOBase):
