@@ -92,7 +92,14 @@ def test_an_index_that_is_asked_for_is_read(tmp_path: Path) -> None:
     assert (grouped.feature_names, grouped.group_labels) == (("x",), ("4", "6", "7", "9"))
 
 
-@pytest.mark.parametrize("metadata", [b"no JSON", b"[]", b'{"index_columns": ["absent", 3]}'])
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        *(b"no JSON", b"[]", b"[" * 100_000),
+        *(b'{"index_columns": ["absent", 3]}', b'{"index_columns": 3}', b'{"index_columns": "x"}'),
+    ],
+    ids=["text", "list", "deep", "absent", "number", "name"],
+)
 def test_metadata_that_is_odd_leaves_nothing_out(tmp_path: Path, metadata: bytes) -> None:
     made = pa.table({"x": [1, 2], "y": [3, 4]}).replace_schema_metadata({b"pandas": metadata})
     pq.write_table(made, tmp_path / "t.parquet")

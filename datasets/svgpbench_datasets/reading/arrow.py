@@ -72,9 +72,10 @@ def row_index(schema: Any) -> tuple[str, ...]:
     """
     try:
         index = (schema.pandas_metadata or {}).get("index_columns", ())
-    except (ValueError, AttributeError):  # metadata that is no JSON, or not an object
+    except (ValueError, AttributeError, RecursionError):  # no JSON, not an object, or far too deep
         return ()
-    return tuple(name for name in index if isinstance(name, str) and name in schema.names)
+    names = index if isinstance(index, list) else ()
+    return tuple(name for name in names if isinstance(name, str) and name in schema.names)
 
 
 def write_numbers(
