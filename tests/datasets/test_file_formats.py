@@ -253,6 +253,15 @@ def test_texts_of_no_width_are_refused_before_there_is_room_made_for_them(
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("code", [0xD800, 0xDFFF, 0x110000])
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_text_that_is_not_unicode_is_refused(code: int, order: str, packed: bool) -> None:
+    texts = np.array([65, code], f"{order}u4").view(f"{order}U1")
+    raw = npz(a=texts) if packed else npy(texts)
+    refused(raw, "numpy", "a text in it has a character that is not Unicode")
+
+
 def test_what_unpacks_to_far_more_than_it_is_is_refused() -> None:
     bomb = npz(a=np.zeros((1 << 23, 5)))  # 320 MiB in 320 KiB
     refused(bomb, "numpy", "it unpacks to 335,544,4")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import sys
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from math import prod
@@ -131,13 +132,18 @@ def _is_table(value: Array | str) -> TypeGuard[Array]:
 
 
 def _checked_npy(raw: bytes) -> Array:
-    """Parse an .npy file; raise `ValueError` if bytes follow the array."""
+    """Parse an .npy file; raise `ValueError` if bytes follow the array, or a text is not Unicode."""
     stream = io.BytesIO(raw)
     array: Array = np.lib.format.read_array(stream, allow_pickle=False)
     if more := len(raw) - stream.tell():
         raise ValueError(f"{more} bytes follow the array")
     if array.size > len(raw):  # strings of width 0 take no bytes, so any number of them fits
         raise ValueError(f"it announces {array.size:,} values in {len(raw)} bytes")
+    if array.dtype.kind == "U":
+        codes = np.frombuffer(array.tobytes(), np.dtype("u4").newbyteorder(array.dtype.byteorder))
+        # NumPy takes any number for a character, and fails once it makes a text of it
+        if ((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes <= 0xDFFF))).any():
+            raise ValueError("a text in it has a character that is not Unicode")
     return array
 
 
