@@ -104,15 +104,17 @@ class DatasetEntry(RegistryModel):
         if not isinstance(data, dict):
             return data
         full = dict(data)
+        lists: dict[str, list[Any]] = {"columns": [], "outputs": []}
         for key in ("columns", "features", "outputs"):
+            # a value of another form is left to the check of its own key
             if isinstance(full.get(key), list | tuple):
-                full[key] = list(_written_out(full[key]))
-        classes = full.pop("classes", None)
-        if isinstance(classes, int) and "labels" not in full:
-            full["labels"] = {str(number): number for number in range(classes)}
+                full[key] = lists[key] = list(_written_out(full[key]))
+        if isinstance(full.get("classes"), int):  # any other value is refused as an unknown key
+            classes = range(full.pop("classes"))
+            full.setdefault("labels", {str(number): number for number in classes})
         if "features" not in full:
-            predicted = {full.get("target"), *full.get("outputs", ())}
-            full["features"] = [name for name in full.get("columns", ()) if name not in predicted]
+            predicted = [full.get("target"), *lists["outputs"]]
+            full["features"] = [name for name in lists["columns"] if name not in predicted]
         return full
 
     @model_validator(mode="after")

@@ -58,11 +58,18 @@ def _entries_of(declared: dict[str, Any], where: str) -> Iterator[tuple[str, Dat
         if not isinstance(table, dict):
             raise DataError(f"{where}: {name!r} is not a table")
         base = {key: value for key, value in table.items() if key not in ("variants", "aliases")}
+        aliases, variants = table.get("aliases", []), table.get("variants", {})
+        if not isinstance(aliases, list):
+            raise DataError(f"{where}: [{name}] aliases: give a list of names, not {aliases!r}")
+        if not isinstance(variants, dict):
+            raise DataError(f"{where}: [{name}] variants: give a table of variants by name")
         yield name, _validated(name, base, where)
-        for alias in table.get("aliases", ()):
+        for alias in aliases:
             yield alias, _validated(alias, {**base, "title": f"another name of {name}"}, where)
-        for variant, changes in table.get("variants", {}).items():
+        for variant, changes in variants.items():
             full_name = f"{name}:{variant}"
+            if not isinstance(changes, dict):
+                raise DataError(f"{where}: [{full_name}] is not a table")
             # with other files, what describes the original files does not apply
             dropped = _KEYS_OF_FILES if "files" in changes else ()
             shared = {key: value for key, value in base.items() if key not in dropped}

@@ -195,6 +195,16 @@ def test_a_label_outside_the_mapping_is_refused(folder: Path) -> None:
         ("labels = { R = 0, M = 1 }", "", "labels belong to classification"),
         ("labels = { R = 0, M = 1 }", "labels = { R = 0, M = 0 }", "labels must be numbered"),
         ("labels = { R = 0, M = 1 }", "labels = { R = 0 }", "labels must be numbered"),
+        ("labels = { R = 0, M = 1 }", 'classes = "2"', r"\[sonar\] classes: Extra inputs"),
+        (
+            'target = "label"',
+            'target = ["label"]',
+            r"\[sonar\] target: Input should be a valid str",
+        ),
+        ('outputs = ["y1', 'outputs = 3 # ["y1', r"\] outputs: Input should be a valid tuple"),
+        ("[sonar.variants.jmlr]", "[sonar.variants]\njmlr = 3\n[x]", r"\[sonar:jmlr\] is not a ta"),
+        ('aliases = ["diabetes"]', 'aliases = "diabetes"', r"\[pima\] aliases: give a list of"),
+        ("[sonar]", "[odd]\nvariants = 3\n[sonar]", r"\[odd\] variants: give a table of variants"),
         ('"CRIM",', '"CRIM", "CRIM",', "a column is named twice"),
         (
             'name = "sinusoid"',
