@@ -137,6 +137,10 @@ class DatasetEntry(RegistryModel):
                 raise ValueError(f"the target {output!r} is among the features")
         if self.outputs and (self.target not in self.outputs or self.task != "regression"):
             raise ValueError("outputs are those of a regression, the target among them")
+        for name, (_, pieces) in self.split_cells.items():
+            first = self.columns.index(pieces[0]) if pieces and pieces[0] in self.columns else 0
+            if not pieces or self.columns[first : first + len(pieces)] != pieces:
+                raise ValueError(f"pieces of {name!r} do not stand side by side in the columns")
         if extra := self.output_fingerprints.keys() - set(self.outputs):
             raise ValueError(f"fingerprints of what is no output: {sorted(extra)}")
         return self

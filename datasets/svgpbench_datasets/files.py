@@ -6,7 +6,10 @@ from typing import Annotated, ClassVar, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
-FilePath: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]+(/[A-Za-z0-9_.+-]+)*$")]
+FilePath: TypeAlias = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9_+-][A-Za-z0-9_.+-]*(/[A-Za-z0-9_+-][A-Za-z0-9_.+-]*)*$")
+]
+"""Path in the cache; no part begins with a dot, as `..` leads out and the cache's own folders do."""
 Sha256: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 

@@ -186,6 +186,9 @@ def test_a_label_outside_the_mapping_is_refused(folder: Path) -> None:
         Registry(folder).load("sonar")
 
 
+SPLIT = "split_cells = { day = ['/',"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -204,6 +207,27 @@ def test_a_label_outside_the_mapping_is_refused(folder: Path) -> None:
         ('outputs = ["y1', 'outputs = 3 # ["y1', r"\] outputs: Input should be a valid tuple"),
         ("[sonar.variants.jmlr]", "[sonar.variants]\njmlr = 3\n[x]", r"\[sonar:jmlr\] is not a ta"),
         ('aliases = ["diabetes"]', 'aliases = "diabetes"', r"\[pima\] aliases: give a list of"),
+        (
+            'path = "sonar.all-data.xz"',
+            'path = "a/../x"',
+            r"\[sonar\] files.0.*path: String should m",
+        ),
+        (
+            'path = "sonar.all-data.xz"',
+            'path = ".locks/x"',
+            r"\[sonar\] files.0.*: String should m",
+        ),
+        (
+            "rows = 208",
+            f"rows = 208\n{SPLIT} ['band_01', 'band_03']] }}",
+            "'day' do not stand side",
+        ),
+        (
+            "rows = 208",
+            f"rows = 208\n{SPLIT} ['band_00', 'band_01']] }}",
+            "'day' do not stand side",
+        ),
+        ("rows = 208", f"rows = 208\n{SPLIT} []] }}", "'day' do not stand side"),
         ("[sonar]", "[odd]\nvariants = 3\n[sonar]", r"\[odd\] variants: give a table of variants"),
         ('"CRIM",', '"CRIM", "CRIM",', "a column is named twice"),
         (
