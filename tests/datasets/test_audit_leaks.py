@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from planted import Arrays, added, changed, leaks, notes, raised, unchanged
 
-from svgpbench_datasets import REGISTRY, k_fold
+from svgpbench_datasets import REGISTRY, Dataset, Split, k_fold
 from svgpbench_datasets.audit.facts import facts_of
 
 
@@ -151,3 +151,14 @@ def test_shared_inputs_are_a_leak_only_where_they_come_with_the_target() -> None
     assert leaks(changed("airfoil", doubled(True))) == {"test-inputs-in-training"}
     one = changed("sonar", lambda X, y, random: (np.vstack([X, X[:1]]), np.append(y, y[0])))
     assert leaks(one) == set()
+
+
+def test_a_twin_of_another_class_tells_nothing_however_near_its_number_is() -> None:
+    inputs = np.tile(np.arange(200.0), 2)[:, None]
+    labels = np.random.default_rng(0).integers(0, 49, 200)
+    split = Split(np.arange(200), np.arange(200, 400), "random", 0, 1, 0)
+    for other, told in ((labels + 1, 0), (labels, 200)):
+        y, names = np.concatenate([labels, other]), tuple(map(str, range(50)))
+        made = Dataset("t", "multiclass", inputs, y, ("x",), "y", "a test", class_labels=names)
+        facts = facts_of(made, split)
+        assert (facts.test_seen, facts.test_told) == (200, told)

@@ -78,7 +78,7 @@ def facts_of(dataset: Dataset, *splits: Split, missing: Missing = NONE_MISSING) 
     X, y, target = dataset.X, dataset.y, target_columns(dataset)
     inputs = same_rows(X.T)
     named = zip(dataset.feature_names, column_statistics(X).constant, strict=True)
-    twins, split = _worst_split(inputs, y, splits)
+    twins, split = _worst_split(inputs, target, splits)
     return AuditFacts(
         rows=len(y),
         features=X.shape[1],
@@ -148,11 +148,13 @@ def same_rows(columns: Iterable[Floats]) -> Indices:
     return np.asarray(numbers, np.int64)
 
 
-def _worst_split(inputs: Indices, y: Floats, splits: Sequence[Split]) -> tuple[Twins, str]:
+def _worst_split(inputs: Indices, target: Floats, splits: Sequence[Split]) -> tuple[Twins, str]:
     """Return the twins and the name of the split that reveals the largest share of its test targets."""
     if not splits:
         return Twins(0, 0, 0), "no test rows"
-    counted = [(Twins(len(split.test), *count_twins(inputs, y, split)), split) for split in splits]
+    counted = [
+        (Twins(len(split.test), *count_twins(inputs, target, split)), split) for split in splits
+    ]
     twins, split = max(counted, key=lambda one: (one[0].told / one[0].test_rows, one[0].seen))
     seed = "" if split.kind in ("fixed", "blocks", "column") else f", seed {split.seed}"
     leaking = sum(one.leak for one, _ in counted)
@@ -160,16 +162,19 @@ def _worst_split(inputs: Indices, y: Floats, splits: Sequence[Split]) -> tuple[T
     return twins, f"{split.kind}, fold {split.fold} of {split.folds}{seed}{others}"
 
 
-def count_twins(distinct: Indices, y: Floats, split: Split) -> tuple[int, int]:
+def count_twins(distinct: Indices, target: Floats, split: Split) -> tuple[int, int]:
     """Count the test rows with a training row of equal inputs (a twin), and those whose target is revealed.
 
-    A target is revealed if the mean of its twins' targets is within 0.1 standard deviations of y.
-    `distinct` [n] numbers the distinct inputs; y is the target [n].
+    A target is revealed if the mean of its twins' targets is within 0.1 standard deviations, in each
+    column. `distinct` [n] numbers the distinct inputs; the target [n, K] is that of `target_columns`.
     """
     most = int(distinct.max()) + 1
     twins = np.bincount(distinct[split.train], minlength=most)
-    totals = np.bincount(distinct[split.train], weights=y[split.train], minlength=most)
     rows = split.test[twins[distinct[split.test]] > 0]
     inputs = distinct[rows]
-    revealed = np.abs(y[rows] - totals[inputs] / twins[inputs]) <= ALIKE * y.std()
+    revealed = np.ones(len(rows), dtype=bool)
+    # a column for each class: the mean of class numbers would be near those of other classes
+    for column in target.T:
+        totals = np.bincount(distinct[split.train], weights=column[split.train], minlength=most)
+        revealed &= np.abs(column[rows] - totals[inputs] / twins[inputs]) <= ALIKE * column.std()
     return len(rows), int(revealed.sum())
