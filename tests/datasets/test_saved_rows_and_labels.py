@@ -83,6 +83,14 @@ def test_an_audit_of_what_has_no_squares_is_refused(unit: float) -> None:
         audit_dataset(dataset(X=y[:, None]))
 
 
+def test_an_audit_of_what_has_no_squares_in_its_last_digits_is_refused() -> None:
+    X = 1e-170 * np.array([1.0, 1.0, 1.0 + 2e-16, 1.0])[:, None]
+    with pytest.raises(DataError, match="column 'x' is too small to standardise by squares"):
+        audit_dataset(dataset(X=X))
+    equal = audit_dataset(dataset(X=np.full((4, 1), 1e-170)))
+    assert equal.facts.constant_columns == ("x",)
+
+
 def test_an_index_that_is_asked_for_is_read(tmp_path: Path) -> None:
     path = saved(tmp_path, INDICES["named"][0], "t.parquet")
     as_input = load_user_table(path, target="y", task="regression", features=["id", "x"])
