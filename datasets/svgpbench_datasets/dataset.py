@@ -45,7 +45,7 @@ class Dataset:
 
     Raises:
         DataError: the shapes do not agree, a number is not finite or not a real number, the labels
-            are not 0..K-1, or a name or label has control characters.
+            are not 0..K-1, a group has no label, or a name or label has control characters.
     """
 
     name: str  # name that the user gives, such as `boston:no-rad`
@@ -67,6 +67,8 @@ class Dataset:
         object.__setattr__(self, "X", _read_only(self.X, f"X of data set {self.name!r}"))
         object.__setattr__(self, "y", _read_only(self.y, f"y of data set {self.name!r}"))
         _check(self)
+        if self.groups is not None:
+            object.__setattr__(self, "groups", _groups(self))
         object.__setattr__(self, "fingerprint", fingerprint(self.X, self.y, self.groups))
 
 
@@ -106,6 +108,20 @@ def _read_only(values: ArrayLike, what: str) -> Floats:
                 f"{what} holds at {place} a whole number that float64 cannot; rescale it"
             )
     return sealed(floats)
+
+
+def _groups(dataset: Dataset) -> Integers:
+    """Return the groups as read-only integers; raise `DataError` unless each row has a labelled one."""
+    groups, labels = np.asarray(dataset.groups), len(dataset.group_labels)
+    whole = groups.dtype.kind in "iu" and groups.shape == dataset.y.shape
+    if not whole or groups.min() < 0 or groups.max() >= labels:
+        raise DataError(
+            f"data set {dataset.name!r}: groups must be a whole number per row, the place of its group "
+            f"among the {labels} group_labels, from 0"
+        )
+    numbers = np.array(groups, dtype=np.int64)
+    numbers.setflags(write=False)
+    return numbers
 
 
 def _check(dataset: Dataset) -> None:

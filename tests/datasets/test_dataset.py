@@ -63,6 +63,8 @@ def test_arrays_are_private_and_read_only() -> None:
     assert dataset.X[0, 0] == 1.0
     with pytest.raises(ValueError, match="read-only"):
         dataset.X[0, 0] = 99.0
+    grouped = made(groups=[0, 1, 0], group_labels=("a", "b"))
+    assert grouped.groups is not None and not grouped.groups.flags.writeable
     with pytest.raises(AttributeError):
         dataset.name = "other"  # type: ignore[misc]
 
@@ -95,6 +97,14 @@ def test_binary_and_multiclass_labels_are_accepted() -> None:
             {"task": "multiclass", "class_labels": ("a", "b", "c"), "y": np.array([0, 0.5, 2])},
             "labels must be whole numbers from 0 to 2",
         ),
+        *(
+            (
+                {"groups": groups, "group_labels": ("a", "b")},
+                "groups must be a whole number per row",
+            )
+            for groups in ([0, 1], [[0, 1, 1]], [0.0, 1.0, 1.0], [0, 1, 2], [0, -1, 1])
+        ),
+        ({"groups": [0, 0, 0]}, "the place of its group among the 0 group_labels"),
     ],
 )
 def test_numbers_that_are_no_data_set_are_refused(changes: dict[str, Any], message: str) -> None:
