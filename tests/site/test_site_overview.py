@@ -71,6 +71,14 @@ def test_a_method_is_best_where_its_rank_is_the_lowest(field: Field) -> None:
     assert rows["gpr"]["better : worse"] == "–"
 
 
+def test_methods_that_share_the_lowest_rank_are_all_best(field: Field) -> None:
+    alike = [r.model_copy(update={"metrics": dict.fromkeys(r.metrics, 1.0)}) for r in field.records]
+    tied = Field(replace(field.collected, records=tuple(alike)))
+    names = ("t-svgp", "q-svgp")
+    best = [row["best average rank in"] for row in rows_by_method(tied, names).values()]
+    assert best == ["adam2021-fig3 (ELBO, NLPD)"] * 2
+
+
 def test_an_experiment_of_one_method_makes_it_best_of_nothing(field: Field) -> None:
     records = [r for r in field.records if r.config.method.name == "q-svgp"]
     alone = Field(replace(field.collected, records=tuple(records)))

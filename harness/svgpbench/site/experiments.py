@@ -74,8 +74,7 @@ def _leaders(field: Field) -> Iterator[str]:
     for score in field.scores:
         if (ranks := field.ranks.get(score.name)) is None:
             continue
-        best = min(rank.mean for rank in ranks.by_method)
-        first = [f"{rank.method}, {rank.text}" for rank in ranks.by_method if rank.mean == best]
+        first = [f"{rank.method}, {rank.text}" for rank in ranks.leaders]
         yield (
             f"Best average rank in {score.title}: {' and '.join(first)}, among "
             f"{len(ranks.by_method)} methods on {ranks.data_sets} data sets."

@@ -79,13 +79,10 @@ def _firsts(name: str, fields: Sequence[Field]) -> list[str]:
         titles = [
             score.title
             for score in field.scores
-            if len(set(field.names.values())) > 1 and score.name in field.ranks
-            if field.names[
-                min(field.ranks[score.name].by_method, key=lambda rank: rank.mean).method
-            ]
-            == name
+            if (ranks := field.ranks.get(score.name)) is not None
+            and name in {field.names[rank.method] for rank in ranks.leaders}
         ]
-        if titles:
+        if titles and len(set(field.names.values())) > 1:
             lines.append(f"{field.experiment} ({', '.join(titles)})")
     return lines
 

@@ -40,6 +40,12 @@ class Ranks(NamedTuple):
     data_sets: int
     by_method: tuple[Rank, ...]  # in the order of the methods
 
+    @property
+    def leaders(self) -> tuple[Rank, ...]:
+        """The ranks of the methods that share the best mean."""
+        best = min(rank.mean for rank in self.by_method)
+        return tuple(rank for rank in self.by_method if rank.mean == best)
+
     def to_json(self) -> dict[str, Any]:
         """Return the number of data sets and the rank of each method for JSON."""
         return {"data_sets": self.data_sets, "methods": [x._asdict() for x in self.by_method]}
