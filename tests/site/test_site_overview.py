@@ -101,6 +101,9 @@ def test_the_share_of_failed_runs_and_the_seconds_are_those_of_the_records(field
     assert rows["t-svgp"]["failed runs"] == "25 % of 4: 1 not_pd"
     assert rows["t-svgp"]["seconds per 1,000 rows"] == "2"
     assert (rows["q-vgp"]["failed runs"], rows["q-vgp"]["seconds per 1,000 rows"]) == ("", "")
+    dead = tuple(r.model_copy(update={"status": "not_pd"}) for r in records)
+    rows = rows_by_method(Field(replace(field.collected, records=dead)), ("t-svgp",))
+    assert rows["t-svgp"]["failed runs"] == "100 % of 4: 4 not_pd"
 
 
 def test_the_stability_of_a_method_leaves_out_runs_without_a_verdict() -> None:

@@ -113,9 +113,7 @@ def _seconds(name: str, fields: Sequence[Field]) -> str:
             medians.append(float(per_rows.median()))
     if not medians:
         return ""
-    middle, least, most = (
-        f"{float(f'{x:.2g}'):g}" for x in (median(medians), min(medians), max(medians))
-    )
+    middle, least, most = map(_two_digits, (median(medians), min(medians), max(medians)))
     return f"{middle} ({least} to {most})" if len(medians) > 1 else middle
 
 
@@ -129,8 +127,13 @@ def _failures(name: str, fields: Sequence[Field]) -> str:
         return ""
     total, completed = statuses.total(), statuses.pop("ok", 0)
     listed = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
-    share = f"{100 * (total - completed) / total:.2g} % of {total:,}"
+    share = f"{_two_digits(100 * (total - completed) / total)} % of {total:,}"
     return f"{share}: {listed}" if listed else share
+
+
+def _two_digits(number: float) -> str:
+    """Return a number rounded to two digits, as `100` and not `1e+02`."""
+    return f"{float(f'{number:.2g}'):g}"
 
 
 def machine_table(records: Iterable[Record]) -> Table:
