@@ -507,6 +507,32 @@ def test_an_error_of_an_adapter_has_one_traceback(tmp_path: Path) -> None:
     assert "0 of 45 answers agree, 6 do not, 3 are known failures, 36 were skipped" in ran.stdout
 
 
+UNREADABLE = """
+class Tensor:
+    shape = ()
+
+    def __array__(self, *arguments, **options):
+        raise RuntimeError("it requires grad")
+
+def build(problem): ...
+
+def bound(model):
+    return {"bound": Tensor(), "kl": "a", "expected_log_likelihood": [[1.0], [2.0, 3.0]]}
+"""
+
+
+def test_what_is_no_array_of_numbers_is_an_error_of_the_adapter(tmp_path: Path) -> None:
+    """A known failure may be one, and it has one traceback."""
+    (tmp_path / "adapter.py").write_text(UNREADABLE, encoding="utf-8")
+    known = "".join(f"*-matern52.{name}\n" for name in ("bound", "kl", "expected_log_likelihood"))
+    (tmp_path / "known.txt").write_text(known, encoding="utf-8")
+    options = ["--adapter", "adapter.py", "--known-failures", "known.txt", "-rN"]
+    ran = run_pytest(tmp_path, "--pyargs", "svgp_reference", *options, "-k", "gaussian-m")
+    assert ran.stdout.count("RuntimeError: it requires grad") == 1
+    assert ran.stdout.count("RuntimeError as in gaussian-matern32-ard.bound: it requires grad") == 1
+    assert "0 of 45 answers agree, 6 do not, 3 are known failures, 36 were skipped" in ran.stdout
+
+
 @pytest.mark.parametrize("program", ["make_mpmath", "check_numpy"])
 def test_the_programs_share_nothing(program: str) -> None:
     text = (HERE / f"{program}.py").read_text(encoding="utf-8")
