@@ -68,7 +68,7 @@ def load_adapter(path: str | Path) -> Adapter:
     sys.modules[spec.name] = module  # a dataclass looks its module up
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         why = f"{type(error).__name__}: {error}"
         raise AdapterError(f"--adapter {path}: the file cannot be loaded. {why}") from error
     return adapter_of(module, str(path))
@@ -99,9 +99,13 @@ def load_known_failures(path: str | Path, tests: Collection[str]) -> dict[str, s
     path = Path(path)
     if not path.is_file():
         raise AdapterError(f"--known-failures {path}: no such file")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise AdapterError(f"--known-failures {path}: it is not UTF-8 text; save it so") from error
     reasons: dict[str, str] = {}
     patterns: dict[str, str] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         test, _, reason = (part.strip() for part in line.partition("#"))
         if not test:
             continue

@@ -70,6 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         if report and not Path(report).parent.is_dir():
             raise AdapterError(f"--report {report}: no folder {Path(report).parent}")
+        if report and Path(report).is_dir():
+            raise AdapterError(f"--report {report}: it is a folder; name a file")
         config.stash[RESULTS] = Results(load_adapter(adapter))
         config.stash[KNOWN_FAILURES] = load_known_failures(known, all_tests()) if known else {}
     except AdapterError as error:

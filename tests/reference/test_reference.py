@@ -333,6 +333,7 @@ def test_what_an_adapter_lacks_is_not_implemented() -> None:
         ("bound = 1", "'bound' must be a function"),
         ("def bound(model): pass", "no function 'build'"),
         ("import no_such_library", "No module named 'no_such_library'"),
+        ("raise SystemExit(3)", "the file cannot be loaded. SystemExit: 3"),
         (
             "precision = 'half'\ndef build(problem): pass",
             "precision must be 'float64' or 'float32'",
@@ -377,6 +378,9 @@ def test_known_failures_name_tests_and_reasons(tmp_path: Path) -> None:
         path.write_text(text, encoding="utf-8")
         with pytest.raises(AdapterError, match=message):
             load_known_failures(path, tests)
+    path.write_bytes(b"a.kl  # \xe9")
+    with pytest.raises(AdapterError, match="it is not UTF-8 text"):
+        load_known_failures(path, tests)
     with pytest.raises(AdapterError, match="no such file"):
         load_known_failures(tmp_path / "other.txt", tests)
 
@@ -478,10 +482,11 @@ def test_wrong_options_have_status_4(tmp_path: Path) -> None:
     assert ran.returncode == 4
     assert "ERROR: --adapter absent.py: no such file" in ran.stderr
     (tmp_path / "adapter.py").write_text(ADAPTER, encoding="utf-8")
-    options = ("--adapter", "adapter.py", "--report", "absent/report.json")
-    ran = run_pytest(tmp_path, "--pyargs", "svgp_reference", *options)
-    assert ran.returncode == 4
-    assert "ERROR: --report absent/report.json: no folder absent" in ran.stderr
+    for report, why in (("absent/report.json", "no folder absent"), (".", "it is a folder")):
+        options = ("--adapter", "adapter.py", "--report", report)
+        ran = run_pytest(tmp_path, "--pyargs", "svgp_reference", *options)
+        assert ran.returncode == 4
+        assert f"ERROR: --report {report}: {why}" in ran.stderr
 
 
 def test_without_an_adapter_one_line_says_what_to_do(tmp_path: Path) -> None:
