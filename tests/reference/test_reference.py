@@ -489,6 +489,18 @@ def test_wrong_options_have_status_4(tmp_path: Path) -> None:
         assert f"ERROR: --report {report}: {why}" in ran.stderr
 
 
+def test_a_file_with_a_like_name_is_another_test(tmp_path: Path) -> None:
+    (tmp_path / "test_svgp_reference.py").write_text("def test(): ...", encoding="utf-8")
+    ran = run_pytest(tmp_path, "test_svgp_reference.py", "-k", "svgp_reference")
+    assert (ran.returncode, "1 passed" in ran.stdout) == (0, True), ran.stderr
+    for named in (
+        str(REFERENCE / "svgp_reference" / "test_library.py"),
+        "svgp_reference.test_library",
+    ):
+        ran = run_pytest(tmp_path, "--pyargs", named)
+        assert (ran.returncode, "no adapter: run" in ran.stderr) == (4, True), ran.stderr
+
+
 def test_without_an_adapter_one_line_says_what_to_do(tmp_path: Path) -> None:
     ran = run_pytest(tmp_path, "--pyargs", "svgp_reference")
     assert ran.returncode == 4
