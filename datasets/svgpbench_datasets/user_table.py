@@ -130,7 +130,7 @@ def load_user_table(
         # a reading has at least one input: the first will do, the others are not converted again
         found = read(groups, features=columns.features[:1], labelled=True)
         where = f"{file}: groups {groups!r}"
-        ordered, group_labels = sorted_classes(found.y, found.labels, where, task="multiclass")
+        ordered, group_labels = sorted_classes(found.y, found.labels, where, task=None)
         numbers = ordered.astype(np.int64)
         notes += found.notes
     if header is None and layout.header and any(map(is_numeral, columns.features)):

@@ -246,5 +246,12 @@ def test_a_column_of_groups_is_no_input_and_part_of_the_fingerprint(tmp_path: Pa
     file.write_text("who,x,y\nal,1,2\nal,2,3\nbo,3,5\n")
     other = load_user_table(file, target="y", task="regression", groups="who")
     assert other.fingerprint != table.fingerprint
+    for column, why in (
+        ("same", r"has 1 distinct value \('a'\); a split by groups needs at least two: "),
+        ("size", "has 4 distinct numbers in 4 rows, such as 0.5: these are no labels; "),
+    ):
+        file.write_text("same,size,x,y\na,0.7,1,2\na,0.5,2,3\na,1.5,3,5\na,2.5,3,5\n")
+        with pytest.raises(DataError, match=f"groups '{column}' {why}choose another column of gr"):
+            load_user_table(file, target="y", task="regression", features=["x"], groups=column)
     with pytest.raises(DataError, match="no column 'whom'"):
         load_user_table(file, target="y", task="regression", groups="whom")

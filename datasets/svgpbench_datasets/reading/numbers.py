@@ -29,6 +29,8 @@ from svgpbench_datasets.reading.text import plain_numbers
 Numbers: TypeAlias = NDArray[Any]  # float64, or uint8 where the file holds bytes
 Block: TypeAlias = tuple[Numbers, Floats]  # X [n, D] and y [n]
 
+ANOTHER_COLUMN = "choose another column of groups"
+
 
 class MissingValueError(DataError):
     """A cell that holds no value; there may be more of them in the file."""
@@ -195,11 +197,12 @@ def count_missing(frames: Iterable[pd.DataFrame], names: Sequence[str]) -> dict[
 
 
 def sorted_classes(
-    y: Floats, labels: Mapping[str, int], where: str, *, task: Task
+    y: Floats, labels: Mapping[str, int], where: str, *, task: Task | None
 ) -> tuple[Floats, tuple[str, ...]]:
     """Renumber classes [N] from order of appearance to sorted order; return them and the labels.
 
-    Labels are sorted by value if all are numbers, else as text.
+    Labels are sorted by value if all are numbers, else as text. `task` is that of a target; None for
+    groups.
 
     Raises:
         DataError: the number of classes does not suit the task, or the labels look like
@@ -210,19 +213,21 @@ def sorted_classes(
     if len(classes) < 2 or (task == "classification" and len(classes) > 2):
         few = join_names(map(quoted, classes), 5)
         alternative = "multiclass" if len(classes) > 2 else "regression"
-        needs = "exactly two" if task == "classification" else "at least two"
+        remedy = f"choose another target or task {alternative!r}" if task else ANOTHER_COLUMN
+        needs = "needs exactly two" if task == "classification" else "needs at least two"
         missing = next(
             (f"; if {x!r} is a missing value, remove its rows" for x in classes if is_missing(x)),
             "",
         )
         raise DataError(
             f"{where} has {len(classes)} distinct value{'s' * (len(classes) != 1)} ({few}); "
-            f"{task} needs {needs}: choose another target or task {alternative!r}{missing}"
+            f"{task or 'a split by groups'} {needs}: {remedy}{missing}"
         )
     if numeric and 2 * len(classes) > len(y) and not all(float(x).is_integer() for x in classes):
+        remedy = "choose task 'regression' or another target" if task else ANOTHER_COLUMN
         raise DataError(
             f"{where} has {len(classes)} distinct numbers in {len(y)} rows, such as {classes[0]}: "
-            "these are no labels; choose task 'regression' or another target"
+            f"these are no labels; {remedy}"
         )
     ranks = np.empty(len(classes))
     ranks[[labels[label] for label in classes]] = np.arange(len(classes))
