@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from svgpbench_datasets import DataError
 from svgpbench_datasets.reading.cells import canonical_label, finite_number
 from svgpbench_datasets.reading.formats import open_table
-from svgpbench_datasets.reading.numbers import Positions, class_numbers, numbers, sorted_classes
+from svgpbench_datasets.reading.numbers import (
+    Positions,
+    class_numbers,
+    numbers,
+    sorted_classes,
+    stack,
+)
 from svgpbench_datasets.reading.table import Layout
 from svgpbench_datasets.reading.text import detect_layout
 
@@ -127,3 +133,9 @@ def test_the_first_line_tells_separator_and_header(
 ) -> None:
     found = detect_layout(io.BytesIO(text.encode()), "t")
     assert found == Layout(reader, skip, header)
+
+
+def test_numbers_after_a_part_of_bytes_are_not_cut_to_bytes() -> None:
+    parts = [np.array([[200]], np.uint8), np.array([[2.5], [300.0]]), np.array([[7]], np.uint8)]
+    X, _ = stack([(part, np.zeros(len(part))) for part in parts], 1)
+    assert X[:, 0].tolist() == [200, 2.5, 300, 7]

@@ -243,7 +243,9 @@ def stack(blocks: Iterable[Block], columns: int) -> Block:
     y = np.empty(0)
     for block_X, block_y in blocks:
         start, rows = len(y), len(y) + len(block_y)
-        X = X if start else X.astype(block_X.dtype)
+        # a part of bytes may be followed by one of numbers that no byte holds
+        dtype = np.promote_types(X.dtype, block_X.dtype) if start else block_X.dtype
+        X = X.astype(dtype, copy=False)
         # no view of the arrays exists yet, so the check of references is not needed
         X.resize((rows, columns), refcheck=False)
         y.resize(rows, refcheck=False)
