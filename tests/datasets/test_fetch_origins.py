@@ -36,6 +36,18 @@ def test_the_cache_is_the_one_given_else_the_environments_else_the_systems(
         assert cache_folder() == tmp_path / "xdg" / "svgpbench" / "data"
 
 
+def test_a_home_folder_of_nobody_is_the_users_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SVGPBENCH_DATA", "~no-such-user/data")
+    with pytest.raises(DataError, match="cache folder ~no-such-user/data: no user has this home"):
+        cache_folder()
+
+
+def test_an_address_of_nonsense_is_asked_and_does_not_answer(server: Server, cache: Path) -> None:
+    file = wanted(server.serve("/f", CONTENT))
+    path = fetch_file(file, cache=cache, mirrors=["http://[bad/d"])
+    assert path.read_bytes() == CONTENT
+
+
 def test_mirrors_stand_between_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SVGPBENCH_MIRROR", "/a b, https://c:8080/d ,,")
     assert mirrors_from_environment() == ("/a b", "https://c:8080/d")
@@ -43,7 +55,10 @@ def test_mirrors_stand_between_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert mirrors_from_environment() == ()
 
 
-@pytest.mark.parametrize("mirror", ["file:///tmp", "ftp://host/d", "/nowhere", "/tmp:/tmp", ""])
+@pytest.mark.parametrize(
+    "mirror",
+    ["file:///tmp", "ftp://host/d", "/nowhere", "/tmp:/tmp", "", "http:d", "~no-such-user/d"],
+)
 def test_a_mirror_that_is_none_is_the_users_mistake(mirror: str, cache: Path) -> None:
     message = f"mirror {mirror!r} is neither a folder nor an http"
     with pytest.raises(DataError, match=message) as caught:

@@ -20,11 +20,20 @@ Tell = Callable[[str], None]
 
 
 def cache_folder(folder: str | Path | None = None) -> Path:
-    """Return the folder of downloaded files: `folder`, else SVGPBENCH_DATA, else the user's cache."""
+    """Return the folder of downloaded files: `folder`, else SVGPBENCH_DATA, else the user's cache.
+
+    Raises `DataError` for the home folder of a user that does not exist.
+    """
     path = folder or os.environ.get(CACHE_VARIABLE)
-    return (
-        Path(path).expanduser() if path else user_cache_path("svgpbench", appauthor=False) / "data"
-    )
+    if not path:
+        return user_cache_path("svgpbench", appauthor=False) / "data"
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise DataError(
+            f"cache folder {path}: no user has this home folder; name another with --cache or "
+            f"{CACHE_VARIABLE}"
+        ) from None
 
 
 def sha256_of(file: File, cache: Path) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.files import File
@@ -63,9 +63,12 @@ def origins(file: File, mirrors: Sequence[str]) -> tuple[Origin, ...]:
     paths = [f"{file.path}{ending}" for ending in (("",) if file.packed else MIRRORED_AS)]
     result = []
     for mirror in mirrors:
-        folder = Path(mirror).expanduser()
+        try:
+            folder = Path(mirror).expanduser()
+        except RuntimeError:  # `~name` of a user that does not exist
+            folder = Path(mirror)
         candidates: list[str | Path] = [folder / path for path in paths]
-        if urlsplit(mirror).scheme in ("http", "https"):
+        if mirror.lower().startswith(("http://", "https://")):
             candidates = [f"{mirror.rstrip('/')}/{quote(path)}" for path in paths]
         elif not mirror or "://" in mirror or not folder.is_dir():
             raise DataError(

@@ -142,9 +142,10 @@ def _machine() -> Iterator[Finding]:
 
 def _data() -> Finding:
     """Report the folder of downloads, the mirrors, and the number of data sets at hand."""
-    cache, mirrors = cache_folder(), mirrors_from_environment()
+    mirrors = mirrors_from_environment()
     shipped = [registry for registry in registries() if isinstance(registry, Registry)]
     try:
+        cache = cache_folder()
         at_hand = [registry.at_hand(name) for registry in shipped for name in registry.names()]
     except DataError as error:
         return Finding(what="data", state="problem", found=str(error))

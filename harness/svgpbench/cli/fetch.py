@@ -74,8 +74,8 @@ def fetch_command(
     if downloads and dry_run:
         raise UserError("--from downloads nothing: leave --dry-run out")
     entries = _requested_entries(names or (), experiment or (), every)
-    folder = cache_folder(cache)
     with data_errors_are_the_users():
+        folder = cache_folder(cache)
         rows = list(file_rows(entries, folder, mirror or mirrors_from_environment()))
         others = list(without_files(entries, folder))
         if downloads:
