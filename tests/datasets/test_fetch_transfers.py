@@ -179,6 +179,15 @@ def test_where_nobody_answers_nobody_waits(
     assert time.monotonic() - began < 1
 
 
+def test_certificates_that_are_not_there_are_no_fault_of_the_cache(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere/ca.pem")
+    answer = why(cache, "https://127.0.0.1:9/f")
+    assert answer.startswith("connection failed (Could not find a suitable TLS CA certificate")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="a full queue drops connections on Linux")
 def test_a_connection_that_is_not_made_times_out(
     cache: Path, monkeypatch: pytest.MonkeyPatch

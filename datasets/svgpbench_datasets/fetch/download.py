@@ -100,6 +100,11 @@ def _transfer(url: str, output: Path, bound: int, limits: DownloadLimits, report
             what = re.sub(r"^\w+\(.*?\): ", "", what)  # drop the repr of the connection
             permanent = isinstance(error, _PERMANENT) or isinstance(cause, _PERMANENT)
             raise (Refusal if permanent else _BrokenError)(f"connection failed ({what})") from None
+        except OSError as error:
+            if error.errno is not None:  # of the file that is written
+                raise
+            # requests raises it for certificates that REQUESTS_CA_BUNDLE names and nobody has
+            raise Refusal(f"connection failed ({error})") from None
         except (ValueError, OverflowError) as error:  # from libraries that parse a header
             raise Refusal(f"answered with a header that cannot be read ({reason(error)})") from None
     if not size:
