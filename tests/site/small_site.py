@@ -69,7 +69,10 @@ def judged(results: Path) -> list[tuple[Paper, Judged]]:
 
 
 def planted(like: Judged) -> list[Judged]:
-    """A claim of each grade, with a core, an erratum, a condition and, of the first, a response."""
+    """A claim of each grade, with a core, an erratum, a condition and, of the first, a response.
+
+    The last is a finding of ours.
+    """
     effects = (Effect("boston", Outcome.better, 1.5, 1.25, 1.75, "on this split", True),)
     parts = (
         Part(
@@ -78,7 +81,7 @@ def planted(like: Judged) -> list[Judged]:
         Part("the print errs here", "erratum", Judgement(Grade.holds, effects)),
         Part("at another rate", "condition", Judgement(Grade.fails, effects)),
     )
-    return [
+    found = [
         replace(
             like,
             claim=like.claim.model_copy(
@@ -98,3 +101,5 @@ def planted(like: Judged) -> list[Judged]:
         )
         for place, grade in enumerate(Grade)
     ]
+    ours = like.claim.model_copy(update={"id": "adam2021-99", "title": "ours", "ours": True})
+    return [*found, replace(found[0], claim=ours, kind="ours")]

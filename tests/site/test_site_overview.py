@@ -43,7 +43,14 @@ def test_a_paper_in_short_counts_every_grade(grades: list[str], sentence: str) -
 def test_the_overview_has_each_paper_in_short(made: Made) -> None:
     text = (made.folder / "index.html").read_text("utf-8")
     said = re.findall(r'class="in-short">([^<]+)<', text)
-    assert said == [in_short(one.grade for _, one in made.judged)]
+    assert said == [in_short(one.grade for _, one in made.judged if not one.claim.ours)]
+
+
+def test_findings_of_ours_are_no_claims_of_the_papers(made: Made) -> None:
+    text = (made.folder / "index.html").read_text("utf-8")
+    (said,) = re.findall(r"(\d+) claims of the papers, each tested", text)
+    ours = [one for _, one in made.judged if one.claim.ours]
+    assert ours and int(said) == len(made.judged) - len(ours)
 
 
 def test_the_overview_counts_grades_by_kind(made: Made) -> None:

@@ -160,6 +160,7 @@ class _Building:
             "papers": [(paper, by_kind(self._entries(paper))) for paper in self.papers],
             "in_short": {paper.name: in_short(found) for paper, found in grades},
             "entries": entries,
+            "claims": len(_claims(entries)),
             "counts": _counts(_claims(entries)),
             "counts_by_kind": [(kind, _counts(group)) for kind, group in by_kind(_claims(entries))],
             "forest": self._forest(entries),
