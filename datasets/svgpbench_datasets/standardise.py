@@ -53,7 +53,7 @@ def column_statistics(
     # two passes: Σx²/n − mean² would lose all digits where the mean is far above the spread
     squares = sum(np.square(part / unit - mean).sum(axis=0) for part in _parts(X, train))
     spread = np.sqrt(squares / n)
-    constant = is_constant(mean, spread)
+    constant = spread <= CONSTANT * np.abs(mean)
     outside = {
         "large": ~(
             largest <= np.finfo(np.float64).max / 2.0
@@ -66,11 +66,6 @@ def column_statistics(
             name = repr(names[column]) if names else str(column + 1)
             raise DataError(f"column {name} is too {what} to standardise in float64; rescale it")
     return ColumnStatistics(unit * mean, unit * spread, constant)
-
-
-def is_constant(mean: Floats, spread: Floats) -> NDArray[np.bool_]:
-    """Return True for each column [D] that counts as constant, by its mean and standard deviation."""
-    return np.asarray(spread <= CONSTANT * np.abs(mean))
 
 
 def _unit(largest: Floats) -> Floats:

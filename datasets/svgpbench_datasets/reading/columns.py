@@ -70,9 +70,10 @@ def read_columns(
         names = tuple(f"x{number}" for number in range(1, first.shape[1] + 1))
         frames = chain([first], frames)
     used = {target, *outputs, groups}
-    left_out = (
-        [] if features is not None else [x for x in names if _is_index(x, table) and x not in used]
-    )
+    left_out: list[str] = []
+    if features is None:  # by what the file says, or by the name that pandas gives
+        indices = [x for x in names if x in table.row_index or _SAVED_INDEX.fullmatch(x)]
+        left_out = [x for x in indices if x not in used]
     inputs = choose_features(
         [name for name in names if name not in left_out],
         target=target,
@@ -116,11 +117,6 @@ def read_columns(
             "it as an input",
         )
     return ReadColumns(inputs, X, y, labels, notes)
-
-
-def _is_index(name: str, table: TableFile) -> bool:
-    """Return True if a column is the index of the rows, by what the file says or by its name."""
-    return name in table.row_index or _SAVED_INDEX.fullmatch(name) is not None
 
 
 def _numbered(name: str) -> int | None:
