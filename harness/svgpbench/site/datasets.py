@@ -58,7 +58,7 @@ def _facts(entry: DatasetEntry, fields: Sequence[Field]) -> DataSetFacts:
     for file in entry.all_files:
         if isinstance(file, UnseenFile):
             size = f"at most {in_bytes(file.at_most)}"
-            proof = "no copy was seen: it is told by its form"
+            proof = "its form, as no copy was seen"
         else:
             size = "comes with the package" if file.bytes is None else in_bytes(file.bytes)
             proof = f"sha256 {file.sha256}"

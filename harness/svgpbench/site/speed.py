@@ -121,7 +121,7 @@ def _training_to_quality(folder: Path, site: Path, problem: str) -> Section | No
     draw_learning(plan, {problem: entries}, site / picture)
     caption = (
         f"Training to quality on {problem}: test NLPD against seconds of training. One curve per seed, one "
-        "line per target, a cross where a run died; every contestant searched its rates in the same way."
+        "line per target, a cross where a run failed. Every contestant searched its rates in the same way."
     )
     shown = tuple(table(problem, race, entries) for table in (target_table, end_table))
     lines = tuple(notes(problem, entries))
@@ -162,9 +162,9 @@ def _survival(folder: Path, site: Path) -> Section | None:
     picture = f"{PICTURES}/survival.png"
     draw_map(plan, ended, site / picture)
     caption = (
-        f"Which natural gradients live {plan.steps} minibatches, θ held: methods down, cuts through the "
-        "centre across; a cell that lived shows its bound in nats a datum, another the step and cause "
-        "of its death."
+        f"Natural gradients over {plan.steps} minibatches at a fixed θ. A row is a method. A column is one "
+        "value of a setting, with the other settings at their centre. A cell that survived shows its "
+        "bound in nats per datum, any other the step at which it failed and the cause."
     )
     links = _links("survival", *sorted(folder.glob("*.jsonl")))
     return Section(
