@@ -19,7 +19,8 @@ class Split:
     """Partition of the rows of a data set into a training and a test part, and rows in neither.
 
     Raises:
-        DataError: a part is empty or not one-dimensional, a row is repeated or negative.
+        DataError: a part is empty, not one-dimensional or not of whole numbers, a row is repeated or
+            negative.
     """
 
     train: Indices  # training rows, ascending, [n]
@@ -34,9 +35,15 @@ class Split:
     def __post_init__(self) -> None:
         digest = hashlib.sha256()
         for part in ("train", "test"):
-            rows = np.array(getattr(self, part), dtype=np.int64)
+            named = np.asarray(getattr(self, part))
+            with np.errstate(invalid="ignore"):  # NaN is no row, and is refused below
+                rows = named.astype(np.int64)
             if rows.ndim != 1 or rows.size == 0:
                 raise DataError(f"{part} part of a split has shape {rows.shape}; give some rows")
+            if named.dtype == np.bool_ or not np.array_equal(rows, named):
+                raise DataError(
+                    f"{part} part of a split holds {named.dtype}, not whole numbers; give row numbers"
+                )
             # before hashing: the same rows in another order are the same split
             rows.sort()
             rows.setflags(write=False)

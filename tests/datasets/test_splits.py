@@ -144,6 +144,14 @@ def test_parts_that_overlap_or_are_empty_are_refused(train: list[int], test: lis
         Split(np.array(train), np.array(test), "random", 0, 1, 0)
 
 
+def test_parts_are_row_numbers_and_nothing_that_becomes_some() -> None:
+    for part in ([0.5, 2.0], [True, False], [np.nan, 1.0]):
+        with pytest.raises(DataError, match=r"train part of a split holds .* give row numbers"):
+            Split(np.array(part), np.array([3]), "random", 0, 1, 0)  # type: ignore[arg-type]
+    read = Split(np.array([0.0, 2.0]), np.array([3.0]), "random", 0, 1, 0)  # type: ignore[arg-type]
+    assert read.train.tolist() == [0, 2]
+
+
 @settings(deadline=None)
 @given(fold_requests(), st.floats(0.05, 0.9))
 def test_held_out_rows_are_of_the_training_part(
