@@ -18,6 +18,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from tree_copies import TreeCopy
 
+from svgpbench_datasets.whole_files import whole_file
+
 T = TypeVar("T")
 PASSED, FAILED = 0, 1  # of pytest's exit codes
 
@@ -40,10 +42,11 @@ def read_verdicts(path: Path) -> dict[str, Verdict]:
 
 
 def write_verdicts(path: Path, verdicts: Mapping[str, Verdict]) -> None:
-    """Write one line of JSON per verdict."""
+    """Write one line of JSON per verdict; a run that is interrupted leaves the earlier verdicts."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps([key, asdict(verdict)]) for key, verdict in verdicts.items()]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with whole_file(path) as draft:
+        draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def judge_all(

@@ -89,11 +89,22 @@ def test_words_are_kept_and_what_is_noticed_now_goes(tmp_path: Path, mutants: li
     assert after[third.key] == Survivor.of(third)
 
 
-def test_verdicts_are_read_back(tmp_path: Path) -> None:
+def test_verdicts_are_read_back_and_outlast_an_interruption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "build" / "verdicts.jsonl"
     assert read_verdicts(path) == {}
     verdicts = {"a": Verdict("killed", "test_x.py::test", 1.5), "b": Verdict("survived")}
     write_verdicts(path, verdicts)
+    assert read_verdicts(path) == verdicts
+
+    def interrupted(file: Path, text: str, encoding: str) -> None:
+        file.write_bytes(text[:10].encode(encoding))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_text", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_verdicts(path, {"c": Verdict("killed")})
     assert read_verdicts(path) == verdicts
 
 
