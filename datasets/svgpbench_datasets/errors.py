@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 
 
 class DataError(ValueError):
-    """Mistake in data or in a request for data; the message is one line: what, where, what to do."""
+    """Mistake in data or in a request for data; the message is one line: what, where, what to do.
+
+    Names in files and answers of servers may be hostile: what is not printable is escaped.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
+
+
+def printable(text: str) -> str:
+    r"""Escape the characters of a text that are not printable, as in `a\x1b[31m`; blanks stay."""
+    return "".join(
+        x if x.isprintable() or unicodedata.category(x) == "Zs" else ascii(x)[1:-1] for x in text
+    )
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:

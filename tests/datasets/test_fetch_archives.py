@@ -22,7 +22,8 @@ from wayward_server import Server
 
 from svgpbench_datasets import DataError, load_user_table
 from svgpbench_datasets.fetch.fetching import Fetcher
-from svgpbench_datasets.fetch.limits import DownloadLimits
+from svgpbench_datasets.fetch.limits import DownloadLimits, Progress
+from svgpbench_datasets.fetch.origins import Unavailable
 
 MEMBER = "A set/data.txt"
 TEXT = b"1.0 2.0 3.0\n" * 20_000
@@ -197,6 +198,18 @@ def test_a_missing_member_names_the_nearest(
         "its archive has no 'A set/data.txt'; did you mean 'A set/Data.txt'? "
         "(it has: A set/Data.txt, README)"
     )
+
+
+def test_names_in_an_archive_do_not_reach_the_terminal_as_they_are(
+    server: Server, cache: Path
+) -> None:
+    served = tarred(("x\x1b[31m\ny", TEXT))
+    file = wanted(server.serve("/a", served), content=TEXT, member=MEMBER)
+    seen: list[Progress] = []
+    with pytest.raises(Unavailable) as caught:
+        fetch_file(file, cache=cache, on_progress=seen.append)
+    for text in (str(caught.value), seen[-1].doing):
+        assert text.isprintable() and r"(it has: x\x1b[31m\ny)" in text
 
 
 @pytest.mark.parametrize("keep", [40, 2_000, 150_000])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.errors import DataError, printable
 from svgpbench_datasets.fetch.cache import is_cached, locked, store, usable
 from svgpbench_datasets.fetch.limits import DownloadLimits, OnProgress, Progress, silent
 from svgpbench_datasets.fetch.origins import Origin, OriginAnswer, Unavailable, origins
@@ -101,7 +101,7 @@ class Fetcher:
         return tuple(paths)
 
     def _tell(self, file: File, doing: str, done: int = 0, total: int | None = None) -> None:
-        self.on_progress(Progress(file.path, doing, done, total))
+        self.on_progress(Progress(file.path, printable(doing), done, total))
 
     def _store(self, file: File, write: Callable[[Path], None]) -> Path:
         if file.shipped or not file.most:
