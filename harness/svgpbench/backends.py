@@ -96,8 +96,10 @@ def load_backend(name: str, mode: str = "", dtype: str = "float64", device: str 
 def known_backends(names: Sequence[str] | None = None) -> list[str]:
     """Return the named backends, or for None all that are installed and compute numbers.
 
-    Raises `UserError` for a named backend that cannot run.
+    Raises `UserError` for a named backend that cannot run, and for one text in place of a list.
     """
+    if isinstance(names, str):
+        raise UserError(f"backends are one text {names!r}; give a list of names")
     if names is None:
         unusable = load_errors(BACKENDS)
         return [

@@ -47,6 +47,9 @@ def test_what_is_higher_the_better_is_ranked_the_other_way() -> None:
 def test_ties_share_their_ranks() -> None:
     tied: dict[str, Values] = {"A": [0.5], "B": [0.4], "C": [0.4]}
     assert means(on_sets(*[tied] * 5)) == {"A": 3.0, "B": 1.5, "C": 1.5}
+    tied |= {"B": [0.3], "C": [0.1 + 0.2]}  # 0.30000000000000004
+    assert tied["B"] != tied["C"]
+    assert means(on_sets(*[tied] * 5)) == {"A": 3.0, "B": 1.5, "C": 1.5}
 
 
 def test_a_method_with_a_failed_cell_is_last_and_two_of_them_share() -> None:

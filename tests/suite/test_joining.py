@@ -29,6 +29,7 @@ from svgpbench.suite.joining import (
 from svgpbench.suite.outcomes import Outcomes, finished
 from svgpbench.suite.schema import Entrant, Suite, load_suite
 from svgpbench.suite.step_times import read_step_times, two_digits
+from svgpbench.suite.tables import entrant_table
 
 SUITE = load_suite()
 FILE = """
@@ -281,6 +282,22 @@ def test_the_board_has_the_problems_and_folds_that_the_entrant_ran(tmp_path: Pat
     assert found.trials["problem"].tolist() == ["airfoil"]
     assert found.runs.index.is_unique and found.trials.index.is_unique
     assert len(with_entrant(SUITE, *args).runs) == 10
+
+
+def test_a_new_entrant_is_last_where_it_failed_while_it_was_timed(tmp_path: Path) -> None:
+    """A method that fails on hard problems would otherwise be ranked on the easy ones alone."""
+    problems = [x for x in SUITE.problems if x.title in ("airfoil", "pima")]
+    shipped = Outcomes.read()
+    found = with_entrant(SUITE, shipped, problems, entrant_called("mine"), {}, {}, tmp_path)
+    board = Board(found, ["t-SVGP", "q-SVGP Adam", "mine"], ["airfoil", "pima"])
+    assert board.ranks()["mine"].tolist() == [3.0, 3.0] and board.rows()[-1].failed_runs == 1.0
+    pair = board.pair("mine", "t-SVGP")
+    assert (pair.better, pair.level, pair.worse) == (0, 0, 2)
+    rows = entrant_table(board, "mine", {}).rows
+    assert [(row[0], row[1], row[-1]) for row in rows] == [
+        ("airfoil", None, "3 of 3"),
+        ("pima", None, "3 of 3"),
+    ]
 
 
 def test_problems_without_a_number_of_iterations_have_no_outcomes() -> None:

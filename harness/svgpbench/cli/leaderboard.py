@@ -268,10 +268,10 @@ def _added(
         tell("stopped while timing; the same command times anew")
         raise
     # without a budget are those whose timed runs failed
-    problems = [x for x in problems if (x.title, entrant.label) in budgets]
-    if not problems:
+    timed = [x for x in problems if (x.title, entrant.label) in budgets]
+    if not timed:
         raise UserError(f"{entrant.label} failed on every problem while it was timed; see above")
-    if not _run(suite, budgets, problems, [entrant], results, jobs, dask):
+    if not _run(suite, budgets, timed, [entrant], results, jobs, dask):
         _stop()
     together = with_entrant(suite, shipped, problems, entrant, budgets, ms, results)
     candidates = [x.label for x in suite.entrants if not x.reference]

@@ -15,6 +15,8 @@ from svgpbench.stats.differences import LEVEL
 RESAMPLES = 10_000
 FEWEST = 5
 """The fewest data sets for a bootstrap interval over data sets."""
+TIE_DIGITS = 12
+"""Decimals to which means must agree to share a rank: sums in another order round otherwise."""
 
 ENOUGH = 10
 """The fewest data sets for which a critical difference can tell methods apart."""
@@ -78,7 +80,7 @@ def average_ranks(
     means = means_on_sets(plain, losses, methods).dropna(how="all")
     if len(means) < FEWEST or len(methods) < 2:
         return None
-    ranks = means.rank(axis="columns", na_option="bottom").to_numpy()  # [sets, methods]
+    ranks = means.round(TIE_DIGITS).rank(axis="columns", na_option="bottom").to_numpy()
     # a fixed seed, so that the same records always give the same interval
     resamples = np.random.default_rng(0).integers(len(ranks), size=(RESAMPLES, len(ranks)))
     tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]

@@ -20,7 +20,7 @@ from svgpbench.methods import build_method
 from svgpbench.plugins import METHODS, code_of
 from svgpbench.suite.cells import Budgets, read_iterations, read_measured
 from svgpbench.suite.findings import BESIDE
-from svgpbench.suite.outcomes import Outcomes, finished, outcomes
+from svgpbench.suite.outcomes import FinishedProtocol, Outcomes, finished, outcomes
 from svgpbench.suite.protocol import RecordFinder
 from svgpbench.suite.schema import Entrant, Suite, SuiteProblem
 from svgpbench.suite.step_times import (
@@ -210,9 +210,16 @@ def with_entrant(
     ms: Milliseconds,
     results: Path,
 ) -> Outcomes:
-    """Return the shipped outcomes on these problems, and folds that run, with those of a new entrant."""
+    """Return the shipped outcomes on these problems, and folds that run, with those of a new entrant.
+
+    A problem without a budget is one on which the entrant failed while it was timed: it is last there.
+    """
     find_record = RecordFinder(results, any_status=True)
-    done = finished(suite, budgets, problems, [entrant], find_record)
+    failed = [x for x in problems if (x.title, entrant.label) not in budgets]
+    done = [
+        *finished(suite, budgets, problems, [entrant], find_record),
+        *(FinishedProtocol(problem, entrant, [], []) for problem in failed),
+    ]
     # the shipped best: a new entrant changes no share but its own
     own = outcomes(suite, done, ms, best=shipped.runs)
     titles = [problem.title for problem in problems]

@@ -78,7 +78,7 @@ def entrant_table(board: Board, entrant: str, budgets: Budgets) -> Table:
         rows.append(
             (
                 title,
-                budgets[title, entrant],
+                budgets.get((title, entrant)),
                 MISSING if np.isnan(rates.e) else rates.title,
                 losses.loc[title, entrant],
                 losses.loc[title].min(),

@@ -24,7 +24,7 @@ from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.means import overlap
 from svgpbench.stats.measures import MEASURES, MeasureName
 from svgpbench.stats.pairs import NOT_TRACED, column_of, is_learned
-from svgpbench.stats.ranks import FEWEST, RESAMPLES, means_on_sets
+from svgpbench.stats.ranks import FEWEST, RESAMPLES, TIE_DIGITS, means_on_sets
 from svgpbench.stats.rules import RULES, Rules
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -33,9 +33,6 @@ STATISTICS: Mapping[str, Callable[..., Any]] = {
     "median": np.median,
     "rank": np.mean,
 }
-TIE_DIGITS = 12
-"""Decimals to which means must agree to share a rank: sums in another order round otherwise."""
-
 SPREAD_REGION = 1.1
 """Ratio within which standard deviations over data sets count as equal."""
 
