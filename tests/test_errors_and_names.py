@@ -58,7 +58,7 @@ def test_a_mode_that_a_backend_lacks_is_refused_before_its_framework_is_imported
     assert known_backends(["numpy", "numpy:eager"]) == ["numpy", "numpy:eager"]
     with pytest.raises(UserError, match=r"'numpy' offers no mode 'fast' \(it has: eager\)"):
         known_backends(["numpy:fast"])
-    with pytest.raises(UserError, match="^backends are one text 'numpy'; give a list of names$"):
+    with pytest.raises(UserError, match=r"^backends are one text 'numpy'; give a list of names$"):
         known_backends("numpy")
 
 

@@ -27,9 +27,9 @@ from svgpbench.benchmarks.time_to_target.records import TrainingRecord
 from svgpbench.benchmarks.timing.report import SpeedReport
 from svgpbench.experiments.loading import Experiment
 from svgpbench.papers.loading import PaperFile
+from svgpbench.errors import UserError
 from svgpbench.results import parquet_file
 from svgpbench.results.records import Record
-from svgpbench_datasets import DataError
 
 FILES = {
     name: Parser(files, read, cases, door)
@@ -95,7 +95,7 @@ def writes_elsewhere(folder: Path) -> None:
 
 
 def says_two_lines(folder: Path) -> None:
-    raise DataError("one\ntwo")
+    raise UserError("one\ntwo")
 
 
 @pytest.mark.parametrize(

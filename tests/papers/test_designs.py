@@ -66,7 +66,7 @@ def test_a_part_lacks_runs_if_the_clearest_ones_leave_it_open(
 
 
 def test_parts_on_rates_factors_and_learning_count_starts_and_runs() -> None:
-    band = part("band", metric="elbo", wider=("A",), narrower=("B",))
+    band = part("band", metric="elbo", wider=("A 1", "A 2"), narrower=("B 1", "B 2"))
     assert band.lacks(Design(4, 5, 2)) == "3 starts"
     assert not band.lacks(Design(1, 1, 3))
     reaches = part("reaches", metric="nlpd", methods=("A", "B"))

@@ -157,6 +157,33 @@ def test_a_mistake_is_one_line_with_the_file_and_the_key(
     assert "\n" not in said
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "printed = 0.304\nspread = 0.015",
+            "printed = 0.314\nspread = 0.015",
+            "printed = 0.314, where",
+        ),
+        (
+            "printed = 0.304\nspread = 0.015\n",
+            "printed = 0.304\n",
+            "spread = 0, where the printed figures",
+        ),
+    ],
+)
+def test_a_part_judges_the_number_that_is_printed(
+    tmp_path: Path, old: str, new: str, says: str
+) -> None:
+    folder = tmp_path / "adam2021"
+    shutil.copytree(Path(str(paper_folders()["adam2021"])), folder)
+    text = (folder / "claims.toml").read_text(encoding="utf-8")
+    assert old in text
+    (folder / "claims.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(UserError, match=f"claim 'adam2021-17': part 1: {says}"):
+        read_paper(folder)
+
+
 @pytest.mark.parametrize("names", ["json.decoder:JSONDecoder", "json.decoder:FLAGS"])
 def test_an_entry_that_names_no_package_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from hand_records import cell, record
 
 from svgpbench.config import SplitConfig
 from svgpbench.papers import PrintedFigure, load_paper
-from svgpbench.papers.grades import Grade
-from svgpbench.papers.grading import Judged
+from svgpbench.papers.grades import Grade, Judgement
+from svgpbench.papers.grading import Judged, Part
 from svgpbench.papers.published_values import (
     PrintedComparison,
     as_frame,
@@ -147,6 +148,22 @@ def test_a_number_has_the_grades_of_claims_on_its_own_artefact(
 ) -> None:
     """Those on numbers alone, where there are any; identities never."""
     (row,) = compare_with_records([printed("A")], FOLDS, [claim_on(*one) for one in claims])
+    assert row.grades == grades
+
+
+@pytest.mark.parametrize(
+    ("setting", "method", "grades"),
+    [("A", "A", "adam2021-01: open"), ("A", "B", ""), ("A, airfoil", "A", "adam2021-01: holds")],
+)
+def test_a_claim_about_another_number_of_the_table_is_not_named(
+    setting: str, method: str, grades: str
+) -> None:
+    number = next(x for x in load_paper("adam2021").claims if x.id == "adam2021-17").parts[0]
+    judged = claim_on("adam2021-01", "number", "table1")
+    part = number.model_copy(update={"artefact": "table1", "method": method})
+    claim = judged.claim.model_copy(update={"parts": (part,)})
+    judged = replace(judged, claim=claim, parts=(Part("", "core", Judgement(Grade.open, ())),))
+    (row,) = compare_with_records([printed(setting)], FOLDS, [judged])
     assert row.grades == grades
 
 

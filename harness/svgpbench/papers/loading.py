@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -31,7 +31,7 @@ from svgpbench.papers.evidence.experiment import ExperimentEvidence
 from svgpbench.papers.evidence.stability import StabilityEvidence
 from svgpbench.papers.evidence.timing import TimingEvidence
 from svgpbench.papers.evidence.training import TrainingEvidence
-from svgpbench.papers.predicates.all_predicates import AnyPredicate
+from svgpbench.papers.predicates.all_predicates import AnyPredicate, Number
 from svgpbench.papers.predicates.computations import ComputedPart
 from svgpbench.papers.predicates.rates import Stands
 from svgpbench.papers.predicates.times import Gain, OfTimes, Reaches
@@ -108,6 +108,7 @@ def read_paper(folder: Traversable) -> Paper:
             experiments[artefact.id] = _load_experiment(folder, artefact.experiment, where)
     for claim in claims:
         _check(folder.name, claim, about, experiments)
+        _check_numbers(folder.name, claim, printed)
     return Paper(folder.name, about, claims, tuple(printed), experiments)
 
 
@@ -199,6 +200,27 @@ def _check(paper: str, claim: Claim, about: PaperFile, experiments: dict[str, Ex
                 plan = read_plan(Path(runs))
                 design = Design(len(plan.problems), 1, len(plan.seeds))
                 _check_runs(where_part, part, design, runs)
+
+
+def _check_numbers(paper: str, claim: Claim, printed: Sequence[PrintedFigure]) -> None:
+    """Raise `UserError` if a part judges another number than its artefact prints, or another ± of it."""
+    for number, part in enumerate(claim.parts, start=1):
+        for figure in printed if isinstance(part, Number) else ():
+            if (figure.artefact, figure.setting, figure.metric) != (
+                part.artefact,
+                part.method,
+                part.metric,
+            ):
+                continue
+            for key, ours, text in (
+                ("printed", part.printed, figure.value),
+                ("spread", part.spread, figure.spread or "0"),
+            ):
+                if re.fullmatch(r"-?[\d.]+", text) and float(text) != ours:
+                    raise UserError(
+                        f"{paper}/claims.toml: claim {claim.id!r}: part {number}: {key} = {ours:g}, where "
+                        f"the printed figures of {part.artefact!r} have {text}"
+                    )
 
 
 def _check_methods(

@@ -72,7 +72,15 @@ class PrintedComparison:
         """Grades of the claims, each that of the part on this number if there is one."""
         if self.ours.other_data and not self.claims:
             return str(Grade.not_testable)
-        return "; ".join(f"{judged.claim.id}: {self._grade(judged)}" for judged in self.claims)
+        about = (judged for judged in self.claims if self._is_judged_by(judged))
+        return "; ".join(f"{judged.claim.id}: {self._grade(judged)}" for judged in about)
+
+    def _is_judged_by(self, judged: Judged) -> bool:
+        """Return False for a claim whose parts on the artefact are each about another number."""
+        setting = self.printed.setting
+        own = {setting, setting.rpartition(", ")[0], self.method}
+        stated = [x.compared for x in judged.claim.parts if x.artefact == self.printed.artefact]
+        return any(len(names) != 1 or own & {*names} for names in stated) or not stated
 
     def _grade(self, judged: Judged) -> str:
         if self.ours.other_data:

@@ -115,10 +115,8 @@ def _mark(members: Sequence[TimedCell], figures: Sequence[float]) -> None:
         if len(members) > 1:
             cell.difference = max(difference, cell.difference or 0.0)
         if not difference <= tolerance:  # NaN too
-            cell.error = (
-                f"not timed: {figure:.12g} is {difference:.1e} off the median of "
-                f"{len(members)}, tolerance {tolerance:g}"
-            )
+            others = "the median of both" if len(members) == 2 else f"the median of {len(members)}"
+            cell.error = f"not timed: {figure:.12g} is {difference:.1e} off {others}, tolerance {tolerance:g}"
 
 
 @dataclass
