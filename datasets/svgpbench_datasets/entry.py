@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, PositiveInt, model_validator
 
 from svgpbench_datasets.dataset import Task
-from svgpbench_datasets.errors import DataError, did_you_mean
+from svgpbench_datasets.errors import DataError, did_you_mean, join_names
 from svgpbench_datasets.files import DataFile, File, FilePath, RegistryModel, UnseenFile
 from svgpbench_datasets.generators import GENERATORS
 
@@ -131,7 +131,9 @@ class DatasetEntry(RegistryModel):
                 raise ValueError("a column is named twice")
         named = {*self.features, self.target, *self.outputs, *self.categories}
         if unknown := named - set(self.columns):
-            raise ValueError(f"not among the columns: {sorted(unknown)}")
+            raise ValueError(
+                f"not among the columns {join_names(self.columns, 20)}: {sorted(unknown)}"
+            )
         for output in (self.target, *self.outputs):
             if output in self.features:
                 raise ValueError(f"the target {output!r} is among the features")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 FilePath: TypeAlias = Annotated[
     str, Field(pattern=r"^[A-Za-z0-9_+-][A-Za-z0-9_.+-]*(/[A-Za-z0-9_+-][A-Za-z0-9_.+-]*)*$")
@@ -19,10 +19,16 @@ class RegistryModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _http(url: str) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"{url!r} does not begin with http:// or https://")
+    return url
+
+
 class Address(RegistryModel):
     """Upstream address of a file: plain, compressed (.gz, .xz, .bz2, .Z), or inside an archive."""
 
-    url: Annotated[str, Field(pattern=r"^https?://")]
+    url: Annotated[str, AfterValidator(_http)]
     member: Annotated[str, Field(min_length=1)] | None = None  # path inside a zip or tar archive
 
 

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from svgpbench_datasets.dataset import Dataset
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError, did_you_mean, join_names
+from svgpbench_datasets.files import Address, DataFile, UnseenFile
 from svgpbench_datasets.generators import generate
 from svgpbench_datasets.sources import Sources
 from svgpbench_datasets.splits import Split
@@ -80,9 +81,38 @@ def _validated(name: str, table: dict[str, Any], where: str) -> DatasetEntry:
     try:
         return DatasetEntry.model_validate({**table, "name": name})
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{where}: [{name}] {key}: {first['msg']}") from None
+        raise DataError(f"{where}: [{name}] {_mistake(error, table)}") from None
+
+
+def _mistake(error: ValidationError, table: dict[str, Any]) -> str:
+    """Return the first mistake in a table, with its place, that of an unknown key before others."""
+    first = error.errors()[0]
+    beside = [one for one in error.errors() if one["loc"][:-1] == first["loc"][:-1]]
+    # a misspelt key is missing, too
+    first = min(beside, key=lambda one: one["type"] != "extra_forbidden")
+    *inner, last = first["loc"] or ("",)
+    place, declared = "", table
+    for part in inner:  # among keys and places in lists Pydantic names classes and validators
+        if isinstance(declared, dict) and part in declared:
+            place += f".{part}"
+        elif isinstance(declared, list) and isinstance(part, int):
+            place += f"[{part}]"
+        else:
+            continue
+        declared = declared[part]
+    where = f"{place}.{last}".strip(".")
+    if first["type"] == "extra_forbidden":
+        return f"unknown key {where!r}{did_you_mean(str(last), _KEYS)}"
+    if first["type"] == "missing":
+        return f"missing key {where!r}"
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {message}" if str(last).isidentifier() else f"{place} {message}".strip(". ")
+
+
+_KEYS = [
+    *(x for model in (DatasetEntry, DataFile, UnseenFile, Address) for x in model.model_fields),
+    *("classes", "variants", "aliases"),
+]
 
 
 class Registry:
@@ -126,6 +156,11 @@ class Registry:
         self._sources.fetch(entry.files, entry)
         dataset = self.load_unverified(name)
         if entry.fingerprint is not None and dataset.fingerprint != entry.fingerprint:
+            if not entry.fingerprint.removeprefix("sha256:").strip("0"):
+                raise DataError(
+                    f"data set {entry.name!r}: its registry has a fingerprint of zeros; write "
+                    f"{dataset.fingerprint} in their place"
+                )
             raise DataError(
                 f"data set {entry.name!r} does not hold the declared numbers: fingerprint "
                 f"{dataset.fingerprint} where {entry.fingerprint} is declared"

@@ -12,9 +12,10 @@ from command_line import Cli
 
 import svgpbench
 from svgpbench.cli import commands
+from svgpbench.cli import list as listing
 from svgpbench.cli.commands import COMMANDS
 from svgpbench.likelihoods import likelihoods
-from svgpbench_datasets import REGISTRY
+from svgpbench_datasets import REGISTRY, Registry
 
 VERSION = "from svgpbench.cli.application import exit_code; exit_code(['--version'])"
 NO_FRAMEWORK = """
@@ -100,6 +101,20 @@ def test_list_of_one_section_shows_only_that(cli: Cli) -> None:
     out = cli("list", "kernels").out
     assert "matern52" in out
     assert "gaussian" not in out
+
+
+def test_a_registry_with_a_mistake_hides_no_other(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "registry.toml").write_text("[harbour]\nrows = 3\n", encoding="utf-8")
+    registries = {"svgpbench": REGISTRY, "theirs": Registry(tmp_path)}
+    monkeypatch.setattr(listing, "load_all", lambda group: registries)
+    rows = json.loads(cli("list", "datasets", "--json").out)["datasets"]
+    assert {"airfoil", "theirs"} <= {row["name"] for row in rows}
+    assert rows[-1]["about"].startswith(
+        "cannot be used: registry.toml: [harbour] missing key 'title'"
+    )
+    assert "missing key" in cli("list", "datasets").out
 
 
 def test_methods_are_listed_with_their_facts(cli: Cli) -> None:

@@ -155,10 +155,18 @@ def test_a_changed_byte_in_a_shipped_file_is_refused(folder: Path) -> None:
 
 def test_a_changed_number_with_a_matching_file_hash_is_refused(folder: Path) -> None:
     entry = REGISTRY.describe("boston")
-    replace(folder, entry.fingerprint, "sha256:" + "0" * 64)
+    replace(folder, entry.fingerprint, "sha256:" + "1" * 64)
     with pytest.raises(DataError, match="'boston' does not hold the declared numbers"):
         Registry(folder).load("boston")
     assert Registry(folder).load("boston:no-rad").fingerprint != entry.fingerprint
+
+
+def test_the_fingerprint_of_a_new_set_is_named(folder: Path) -> None:
+    entry = REGISTRY.describe("boston")
+    replace(folder, entry.fingerprint, "sha256:" + "0" * 64)
+    says = f"'boston': its registry has a fingerprint of zeros; write {entry.fingerprint} in their"
+    with pytest.raises(DataError, match=says):
+        Registry(folder).load("boston")
 
 
 @pytest.mark.parametrize("damage", [b"", b"not xz", b"\xfd7zXZ\x00\x00"])
@@ -192,13 +200,24 @@ SPLIT = "split_cells = { day = ['/',"
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("rows = 208", "rows = 208\ncolour = 1", r"\[sonar\] colour: Extra inputs"),
+        ("rows = 208", "rows = 208\ncolour = 1", r"\[sonar\] unknown key 'colour'; did"),
         ("rows = 208", "rows = -1", r"\[sonar\] rows: Input should be greater than 0"),
-        ('target = "label"', 'target = "lable"', "not among the columns"),
+        (
+            'target = "label"',
+            'target = "lable"',
+            r"\[sonar\] not among the columns band_01, ",
+        ),
+        ("licence =", "license =", r"\[\w+\] unknown key 'license'; did you mean 'licence'\?$"),
+        ("licence =", "# licence =", r"\[\w+\] missing key 'licence'$"),
+        (
+            'url = "http',
+            'url = "ftp',
+            r"\[airfoil:processed\] files\[0\]\.addresses\[0\]\.url: 'ftp.*' does not begin with http:// or",
+        ),
         ("labels = { R = 0, M = 1 }", "", "labels belong to classification"),
         ("labels = { R = 0, M = 1 }", "labels = { R = 0, M = 0 }", "labels must be numbered"),
         ("labels = { R = 0, M = 1 }", "labels = { R = 0 }", "labels must be numbered"),
-        ("labels = { R = 0, M = 1 }", 'classes = "2"', r"\[sonar\] classes: Extra inputs"),
+        ("labels = { R = 0, M = 1 }", 'classes = "2"', r"\[sonar\] unknown key 'classes'"),
         (
             'target = "label"',
             'target = ["label"]',
@@ -210,12 +229,12 @@ SPLIT = "split_cells = { day = ['/',"
         (
             'path = "sonar.all-data.xz"',
             'path = "a/../x"',
-            r"\[sonar\] files.0.*path: String should m",
+            r"\[sonar\] files\[0\]\.path: String should m",
         ),
         (
             'path = "sonar.all-data.xz"',
             'path = ".locks/x"',
-            r"\[sonar\] files.0.*: String should m",
+            r"\[sonar\] files\[0\]\.path: String should m",
         ),
         (
             "rows = 208",

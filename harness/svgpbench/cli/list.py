@@ -28,9 +28,9 @@ from svgpbench.plugins import (
     load_all,
     load_errors,
     plugins,
-    registries,
     unused_plugins,
 )
+from svgpbench_datasets import DataError
 
 Row: TypeAlias = dict[str, Any]
 
@@ -128,10 +128,14 @@ def _framework_version(backend: str) -> str | None:
 
 
 def _datasets() -> list[Row]:
-    rows = []
-    for registry in registries():
-        for name in registry.names():
-            entry = registry.describe(name)
+    rows: list[Row] = []
+    for plugin, registry in load_all(DATASETS).items():
+        try:
+            entries = {name: registry.describe(name) for name in registry.names()}
+        except DataError as error:  # of another package; the others are listed all the same
+            rows.append({"name": plugin, "about": f"cannot be used: {error}"})
+            continue
+        for name, entry in entries.items():
             size = {"rows": entry.rows, "features": len(entry.features)}
             rows.append({"name": name, "task": entry.task, **size, "about": entry.title})
     return rows

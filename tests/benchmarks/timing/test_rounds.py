@@ -160,7 +160,12 @@ def test_replacing_ends_at_twice_the_rounds_asked_for(run: Run) -> None:
     report, _, _ = run(torch={"others": [0.5]})
     assert len(cell(report, "numpy").rounds) == 4
     assert cell(report, "torch").times() is None
-    assert any("torch t-svgp: every round disturbed" in note for note in report.notes())
+    assert any("torch t-svgp: no time, as other processes" in note for note in report.notes())
+
+
+def test_nothing_is_replaced_where_every_round_of_every_cell_was_disturbed(run: Run) -> None:
+    report, _, _ = run(numpy={"others": [0.5]}, torch={"others": [0.5]})
+    assert report.discarded() == (4, 4)
 
 
 def test_a_figure_that_is_off_is_not_timed(run: Run) -> None:

@@ -222,6 +222,9 @@ def time_step(
         complete += all(cell.rounds[-1].clean for _, _, cell in timed if not cell.error)
         if complete == repeats:
             break
+        # as long as this machine is busy, more rounds will be disturbed as well
+        if turn + 1 >= repeats and not any(x.clean for _, cell in cells for x in cell.rounds):
+            break
 
 
 def _request(do: str, cell: TimedCell, **more: Any) -> dict[str, Any]:

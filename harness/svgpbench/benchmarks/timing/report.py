@@ -193,7 +193,10 @@ class SpeedReport:
             elif cell.refused:
                 lines.append(f"{where}: refused: {cell.refused}")
             elif cell.rounds and cell.times() is None:
-                lines.append(f"{where}: every round disturbed, no time to show")
+                lines.append(
+                    f"{where}: no time, as other processes disturbed every round; time on a quiet machine, "
+                    "or give --max-other-cores"
+                )
         lines += [f"{what}: no floor: {why}" for what, why in self.without_floor.items()]
         return lines
 
