@@ -44,8 +44,10 @@ def test_a_run_has_settled_or_says_how_it_moved(bound: Sequence[float], text: st
 
 
 def test_the_advice_is_that_of_rises_of_falls_or_of_both() -> None:
-    assert (advice([]), advice([0.0]), advice([2.0]), advice([-2.0])) == ("", "", LONGER, LOWER)
-    assert advice([-1.0, 3.0]) == f"where it rose, {LONGER}; where it fell, {LOWER}"
+    said = [advice([], guarded=True), *(advice([x], guarded=True) for x in (0.0, 2.0, -2.0))]
+    assert said == ["", "", LONGER, LOWER]
+    assert advice([-1.0, 3.0], guarded=True) == f"where it rose, {LONGER}; where it fell, {LOWER}"
+    assert advice([-1.0], guarded=False) == f'{LOWER}, or set steps = "guarded"'
 
 
 def test_a_note_names_the_worst_first_and_counts_runs() -> None:

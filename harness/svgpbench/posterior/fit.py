@@ -180,7 +180,8 @@ def fit(
         facts |= {"classes": classes, "class_labels": classes.names}
     posterior = replace(posterior, facts=posterior.facts.model_copy(update=facts))
     if posterior.unsettled:
-        text = f"{posterior.unsettled}; {advice([posterior.move])}"
+        guarded = config.training.steps == "guarded"
+        text = f"{posterior.unsettled}; {advice([posterior.move], guarded=guarded)}"
         warnings.warn(text, UnsettledWarning, stacklevel=2)
     for text in _findings(table, target, classes):
         warnings.warn(on_one_line(text), DataWarning, stacklevel=2)

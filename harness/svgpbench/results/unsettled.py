@@ -17,17 +17,23 @@ AT_THE_END = "in the last quarter of the run"
 LONGER = "train longer, lower m_rate, or use the optimiser l-bfgs (full batch)"
 """Advice on runs whose bound still rose."""
 
-LOWER = 'lower e_rate or m_rate, or set steps = "guarded"'
+LOWER = "lower e_rate or m_rate"
 """Advice on runs whose bound fell."""
 
+GUARD = ', or set steps = "guarded"'
+"""What else there is to do about them, if their steps were not guarded."""
 
-def advice(moves: Iterable[float]) -> str:
-    """Return what to do about bounds that moved: positive moves are rises, negative ones are falls."""
-    moves = list(moves)
+
+def advice(moves: Iterable[float], *, guarded: bool) -> str:
+    """Return what to do about bounds that moved: positive moves are rises, negative ones are falls.
+
+    `guarded` is True if all steps were guarded.
+    """
+    moves, lower = list(moves), LOWER if guarded else LOWER + GUARD
     rises = [LONGER] if any(move > 0 for move in moves) else []
-    falls = [LOWER] if any(move < 0 for move in moves) else []
+    falls = [lower] if any(move < 0 for move in moves) else []
     if rises and falls:
-        return f"where it rose, {LONGER}; where it fell, {LOWER}"
+        return f"where it rose, {LONGER}; where it fell, {lower}"
     return "".join(rises + falls)
 
 
@@ -78,7 +84,8 @@ def unsettled_note(records: Sequence[Record]) -> str:
     ]
     if len(order) > MOST_NAMED:
         named.append(f"and {len(order) - MOST_NAMED} more")
-    remedy = advice(largest[key].move for key in order)
+    guarded = all(record.config.training.steps == "guarded" for record in records)
+    remedy = advice((largest[key].move for key in order), guarded=guarded)
     return f"NOT SETTLED, the bound still moved {AT_THE_END}: {', '.join(named)}; {remedy}"
 
 
