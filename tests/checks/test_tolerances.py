@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -27,7 +28,10 @@ from svgpbench.checks.identities import IDENTITIES
 from svgpbench.checks.matrix import FLOAT64, GROUPS, bound, compare, difference
 from svgpbench.config import BackendConfig
 from svgpbench.experiments import rounding_model
-from svgpbench.kernels.kernels import Kernel, KernelParameters
+from svgpbench.kernels import Model
+from svgpbench.kernels.kernels import Kernel, KernelParameters, kernel
+from svgpbench.likelihoods.quadrature import QuadratureLikelihood
+from svgpbench.methods import build_method
 from svgpbench.methods.collapsed import SGPR
 from svgpbench.ops import Ops
 from svgpbench.runs import verification
@@ -61,6 +65,30 @@ def test_no_tolerance_is_looser_than_stated() -> None:
 def test_trajectories_are_of_fifty_steps() -> None:
     assert evaluate.STEPS == len(small_problem().batches) == 50
     assert evaluate.RATE == 0.6 and evaluate.ADAM_RATE == 0.02  # slower would part less
+
+
+@dataclass(frozen=True)
+class Exponential(QuadratureLikelihood):
+    """Positive numbers with mean exp(f); −2 ∂V/∂v is about y e⁻ᶠ, so that full steps of rate .6 overshoot."""
+
+    name: ClassVar[str] = "exponential"
+    task: ClassVar[str] = "regression"  # type: ignore[assignment]
+    support: ClassVar[str] = "positive"  # type: ignore[assignment]
+
+    def log_density(self, ops: Ops, p: Any, y: Any, f: Any) -> tuple[Any, Any]:
+        ratio = y * ops.exp(-f)
+        return -f - ratio, ratio - 1.0
+
+    def predict(self, ops: Ops, p: Any, mu: Any, v: Any) -> Any:
+        return ops.exp(mu + 0.5 * v)[0, ...]
+
+
+def test_steps_that_diverge_are_taken_again_and_shorter() -> None:
+    """At a bound of −1e31 the rounding of f alone makes correct backends differ by 1e-10."""
+    method = build_method("diagonal-precision", {"optimiser": "exact"})
+    model = Model(kernel("matern52"), Exponential(), 1e-6)
+    numbers = evaluate.evaluate(load_backend("numpy"), model, method, small_problem(), "none")
+    assert numbers["e_step/elbo"] > -1e4
 
 
 def test_every_method_of_this_package_has_a_dense_column() -> None:

@@ -26,11 +26,11 @@ class Poisson(QuadratureLikelihood):
         rate = ops.exp(f)
         return y * f - rate - ops.lgamma(y + 1.0), y - rate
 
-    def _at_nodes(
+    def value_and_slopes(
         self, ops: Ops, p: Tree, y: PerDatum, mu: PerLatent, v: PerLatent
     ) -> tuple[PerDatum, PerLatent, PerLatent]:
         if self.integrals == "fixed":
-            return super()._at_nodes(ops, p, y, mu, v)
+            return super().value_and_slopes(ops, p, y, mu, v)
         # E exp(f) under N(μ, v); it is also −2∂V/∂v, so that V, α and β all follow from it
         rate = ops.exp(mu + 0.5 * v)
         return ops.sum(y * mu - rate, axis=0) - ops.lgamma(y + 1.0), y - rate, rate

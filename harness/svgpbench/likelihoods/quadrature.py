@@ -104,10 +104,10 @@ class QuadratureLikelihood(Likelihood):
 
         return np.full(self.latents, best_constant(log_likelihood))
 
-    def _at_nodes(
+    def value_and_slopes(
         self, ops: Ops, p: Tree, y: PerDatum, mu: PerLatent, v: PerLatent
     ) -> tuple[PerDatum, PerLatent, PerLatent]:
-        """Return (V, α, β) from one pass over the nodes."""
+        """Return (V, α, β) from one pass over the nodes; a likelihood with a closed V overrides it."""
         sd = ops.sqrt(v)[..., None]
         if self.integrals == "adaptive":
             # nodes are constants of the gradient: an exact integral does not depend on where they
@@ -140,16 +140,16 @@ class QuadratureLikelihood(Likelihood):
         return expectation_rule(ops, place, sd)
 
     def gradients(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
-        _, alpha, beta = self._at_nodes(ops, p, y, mu, v)
+        _, alpha, beta = self.value_and_slopes(ops, p, y, mu, v)
         return alpha, beta
 
     def variational_expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
-        return with_known_slopes(ops, lambda m, s: self._at_nodes(ops, p, y, m, s), mu, v)
+        return with_known_slopes(ops, lambda m, s: self.value_and_slopes(ops, p, y, m, s), mu, v)
 
     def expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Expectations:
         if leaves(p):
             return super().expectations(ops, p, y, mu, v)
-        V, alpha, beta = self._at_nodes(ops, p, y, mu, v)
+        V, alpha, beta = self.value_and_slopes(ops, p, y, mu, v)
         return Expectations(ops.sum(V), p, alpha, beta)
 
     def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
