@@ -22,7 +22,13 @@ PLAN = read_plan(Path(NAME))
 
 
 def trained(
-    results: Path, library: str, method: str, slower: float, *, seeds: tuple[int, ...] = PLAN.seeds
+    results: Path,
+    library: str,
+    method: str,
+    slower: float,
+    *,
+    seeds: tuple[int, ...] = PLAN.seeds,
+    died: int | None = None,
 ) -> None:
     """Record a search and runs whose bound rises alike, `slower` times as slowly as one look a second."""
     mode = PLAN.backends[0] if library == OURS else ""
@@ -33,7 +39,8 @@ def trained(
         run = Run(PLAN.digest(PROBLEM), PROBLEM, contestant, search, mode, RATES, seed, seconds)
         seen = tuple(Look(*look[:3], None if search else look[3]) for look in looks)
         facts = {"mode": mode, "looks": seen, "versions": {library: "2.9.2"}}
-        append(results / "learning", TrainingRecord(run=run, status="ok", **facts))
+        status = "error" if seed == died and not search else "ok"
+        append(results / "learning", TrainingRecord(run=run, status=status, **facts))
 
 
 @pytest.fixture
@@ -67,6 +74,20 @@ def test_a_claim_on_seconds_is_decided_by_the_runs_of_its_plan(results: Path) ->
     libraries = "--library svgpbench --library gpflow"
     said = f"svgpbench learn --plan {NAME} {libraries} --results {results}/learning"
     assert found.commands == (said,)
+
+
+def test_a_run_that_died_has_no_quality_to_reach(tmp_path: Path) -> None:
+    (tmp_path / "learning").mkdir()
+    trained(tmp_path, OURS, "t-svgp", 1.0)
+    trained(tmp_path, OURS, "q-svgp", 1.05)
+    trained(tmp_path, "gpflow", "natgrad", 2.0, died=PLAN.seeds[1])
+    trained(tmp_path, "gpflow", "natgrad retraced", 3.0)
+    paper = load_paper("adam2021")
+    (claim,) = [claim for claim in paper.claims if claim.id == "adam2021-28"]
+    (found,) = judge(paper, [claim], tmp_path)
+    assert len(load_curves(tmp_path, NAME).frame) == (4 * len(PLAN.seeds) - 1) * 10
+    notes = [effect.note for part in found.parts for effect in part.judgement.effects]
+    assert f"{len(PLAN.seeds) - 1} seeds where {len(PLAN.seeds)} are needed" in notes
 
 
 def test_without_runs_a_claim_says_how_to_make_them(tmp_path: Path) -> None:

@@ -180,7 +180,6 @@ def test_minibatches_are_epochs_and_seeds_have_their_own() -> None:
         {"kind": "k-fold", "folds": 4, "fold": 2},
         {"kind": "blocks", "folds": 4, "fold": 3},
         {"kind": "random", "test_fraction": 0.3},
-        {"kind": "none"},
     ],
     ids=str,
 )

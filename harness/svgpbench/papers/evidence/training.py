@@ -99,7 +99,7 @@ def contestants_of(plan: LearningPlan) -> list[Contestant]:
 
 
 def load_curves(results: Path, name: str) -> TimesFrame:
-    """Return the evaluations of every run of a plan; without any, `why_not` has the reason.
+    """Return the evaluations of every run of a plan that came to its end; without any, `why_not` says why.
 
     Columns include `problem`, `method`, `seed`, `seconds` of training, `elbo` and `nlpd`. `n_bound` is the
     number of data rows that the ELBO sums over.
@@ -116,7 +116,8 @@ def _rows(name: str, entries: dict[str, list[ContestantRuns]]) -> Iterator[dict[
     for problem, contestants in entries.items():
         rows, _ = sizes_of(plan.problems[problem])
         for entry in contestants:
-            for record in entry.trained:
+            # the last value of a run that died is no quality to reach
+            for record in (x for x in entry.trained if x.status == "ok"):
                 for evaluation in record.looks:
                     yield {
                         "problem": problem,
