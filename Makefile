@@ -112,7 +112,7 @@ adapter: $(VENV)/.installed
 	cd build/libraries/$(LIBRARY) && bin/python -P -m pytest -c $(CURDIR)/reference/pyproject.toml -rs --pyargs svgp_reference \
 	  --adapter=$(ADAPTERS)/$(LIBRARY)_adapter.py --known-failures=$(ADAPTERS)/known-failures-$(LIBRARY).txt \
 	  --report=$(CURDIR)/tests/reference/reports/$(LIBRARY).json
-	$(BIN)/python tests/reference/tabulate.py
+	$(BIN)/python tests/reference/answers_table.py
 
 # the full figure: 600 cells, about half an hour on two cores; its records are committed
 paper: $(VENV)/.installed

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import answers_table
 import check_numpy
 import jsonschema
 import make_mpmath
 import numpy as np
 import pytest
-import tabulate
 from add_checks import DIGESTS, digest
 from check_numpy import NumpySVGP, Terms
 
@@ -444,11 +444,11 @@ def test_the_command_of_a_library(tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_tables_of_the_reports() -> None:
-    reports = tabulate.read_reports()
+    reports = answers_table.read_reports()
     tests = {f"{name}.{answer}" for name in NAMES for answer in svgp_reference.load(name).answers}
     assert reports
     assert all(set(report["answers"]) == tests for report in reports)
-    assert tabulate.TABLES.search(PAGE)[0] == tabulate.tables(reports)  # type: ignore[index]
+    assert answers_table.TABLES.search(PAGE)[0] == answers_table.tables(reports)  # type: ignore[index]
 
 
 def test_tables_count_what_agrees_and_group_the_rest_by_reason() -> None:
@@ -463,7 +463,7 @@ def test_tables_count_what_agrees_and_group_the_rest_by_reason() -> None:
         "b.steps": entry("known failure", None, "NaN"),
     }
     report = {"library": "L 1", "date": "2026-01-02", "answers": answers}
-    assert tabulate.tables([report]).splitlines() == [
+    assert answers_table.tables([report]).splitlines() == [
         "| problem | L 1 (2026-01-02) |",
         "| --- | --- |",
         "| `a` | 2, 2e-12 |",

@@ -1,6 +1,6 @@
 """Write the tables of libraries on docs/check-your-library.md, from the reports of their runs.
 
-    python tests/reference/tabulate.py [--check]
+    python tests/reference/answers_table.py [--check]
 
 `make adapter LIBRARY=gpflow` makes a report. With `--check` nothing is written: status 1 if the page is not
 what the reports say.
