@@ -156,7 +156,7 @@ def read_parquet_records(folder: Path) -> object:
 @cache
 def paper_files() -> dict[str, Files]:
     """A paper of the template, and shipped ones with their claims of every predicate."""
-    template = (TEMPLATES / "paper" / "MODULE_papers" / "NAME").iterdir()
+    template = (TEMPLATES / "paper" / "src" / "MODULE_papers" / "NAME").iterdir()
     few = {x.name.removesuffix(".template"): x.read_bytes() for x in template}
     found = {"few": {name: raw.replace(b"${name}", b"few") for name, raw in few.items()}}
     for folder in sorted(

@@ -33,7 +33,8 @@ class Place:
         metadata = folder / "installed"
         for source in sources:
             register(source, metadata)
-        paths = [*map(str, sources), str(metadata), os.environ.get("PYTHONPATH", "")]
+        code = [source / "src" if (source / "src").is_dir() else source for source in sources]
+        paths = [*map(str, code), str(metadata), os.environ.get("PYTHONPATH", "")]
         self.path = os.pathsep.join(filter(None, paths))
 
     def python(self, *arguments: str, **variables: str) -> Done:

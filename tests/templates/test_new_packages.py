@@ -27,7 +27,6 @@ NAMES = {
     "paper": "writer2030",
 }
 RUFF = Path(sys.executable).with_name("ruff")
-ONE_MODULE = {"README.md", "pyproject.toml"}
 
 
 @pytest.fixture(scope="module")
@@ -78,20 +77,56 @@ def test_a_package_names_in_pyproject_what_it_has(place: Place) -> None:
         tests = {path.name for path in folder.glob("test_*.py")}
         there = {path.name for path in folder.iterdir() if path.name[0] not in "._"}
         assert len(tests) == 1
-        assert there == found | tests | ONE_MODULE
+        assert there == tests | {"README.md", "pyproject.toml", "src"}
+        assert {path.name for path in (folder / "src").iterdir() if path.name[0] != "_"} == found
         for package, patterns in tools.get("package-data", {}).items():
-            data = {path for pattern in patterns for path in (folder / package).glob(pattern)}
-            files = {path for path in (folder / package).rglob("*.*") if path.suffix in DATA}
+            data = {
+                path for pattern in patterns for path in (folder / "src" / package).glob(pattern)
+            }
+            files = {
+                path for path in (folder / "src" / package).rglob("*.*") if path.suffix in DATA
+            }
             assert files <= data
 
 
 DATA = {".toml", ".csv", ".xz"}
 
 
+# as in site-packages: what is installed comes after the folder of the script
+SCRIPT = """
+import site
+
+site.addsitedir("installed")
+from svgpbench.plugins import load, paper_folders, registry_of
+
+for kind in ("backend", "method", "likelihood"):
+    print(load(f"svgpbench.{kind}s", f"my{kind}").__name__)
+print(registry_of("mydataset").load("mydataset").y.sum())
+print(paper_folders()["mypaper"].name)
+"""
+
+
+def test_a_script_beside_the_folders_uses_the_plugins(tmp_path: Path) -> None:
+    """Without a hyphen in a name, Python could take the folder itself for a namespace package."""
+    names = [f"my{kind}" for kind in NAMES]
+    for kind, name in zip(NAMES, names, strict=True):
+        assert exit_code(["new", kind, name, "--out", str(tmp_path)]) == 0
+    install = ["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
+    editable = [word for name in names for word in ("--editable", f"./{name}")]
+    (tmp_path / "script.py").write_text(SCRIPT)
+    for command in ([*install, "--target", "installed", *editable], ["script.py"]):
+        done = subprocess.run(
+            [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    used = ["MybackendOps", "MymethodMethod", "MylikelihoodLikelihood", "2149.0", "mypaper"]
+    assert done.stdout.split() == used
+
+
 @pytest.mark.parametrize("kind", NAMES)
 def test_what_is_written_is_linted_and_formatted(place: Place, kind: str) -> None:
     folder = place.folder / NAMES[kind]
-    rules = ("--select", "E,F,W,I,B,UP,SIM", "--config", f"src=['{folder}']")
+    rules = ("--select", "E,F,W,I,B,UP,SIM", "--config", f"src=['{folder}/src']")
     for command in (("check", *rules), ("format", "--check", "--diff")):
         done = subprocess.run(
             [RUFF, *command, "--no-cache", "--line-length", "100", folder],
