@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
@@ -91,7 +91,7 @@ def _mistake(error: ValidationError, table: dict[str, Any]) -> str:
     # a misspelt key is missing, too
     first = min(beside, key=lambda one: one["type"] != "extra_forbidden")
     *inner, last = first["loc"] or ("",)
-    place, declared = "", table
+    place, declared = "", cast("Any", table)
     for part in inner:  # among keys and places in lists Pydantic names classes and validators
         if isinstance(declared, dict) and part in declared:
             place += f".{part}"

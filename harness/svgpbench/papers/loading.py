@@ -205,13 +205,10 @@ def _check(paper: str, claim: Claim, about: PaperFile, experiments: dict[str, Ex
 def _check_numbers(paper: str, claim: Claim, printed: Sequence[PrintedFigure]) -> None:
     """Raise `UserError` if a part judges another number than its artefact prints, or another ± of it."""
     for number, part in enumerate(claim.parts, start=1):
-        for figure in printed if isinstance(part, Number) else ():
-            if (figure.artefact, figure.setting, figure.metric) != (
-                part.artefact,
-                part.method,
-                part.metric,
-            ):
-                continue
+        if not isinstance(part, Number):
+            continue
+        own = part.artefact, part.method, part.metric
+        for figure in (x for x in printed if (x.artefact, x.setting, x.metric) == own):
             for key, ours, text in (
                 ("printed", part.printed, figure.value),
                 ("spread", part.spread, figure.spread or "0"),
