@@ -50,6 +50,10 @@ def _main(
     sys.dont_write_bytecode = False
     import pytest
 
+    # also of what the program imports that started this one, as a fork imports it again
+    if early := [x for x in sys.modules if x.partition(".")[0].startswith("svgpbench")]:
+        print(f"imported before the copy's: {', '.join(sorted(early))}", file=sys.stderr)
+        os._exit(3)
     code = int(pytest.main(list(arguments)))
     sys.stdout.flush()
     sys.stderr.flush()

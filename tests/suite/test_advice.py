@@ -114,7 +114,8 @@ def test_a_likelihood_without_times_at_a_size_has_those_of_the_size() -> None:
     assert {x.likelihood.name for x in timed}.isdisjoint({"poisson"})
     outcomes = table({"airfoil": (1.0, 1.25)})
     group = group_of(SUITE, {"airfoil"}, "poisson", SMALL)
-    first, _ = recommend(SUITE, outcomes, group, "poisson", SMALL)
+    first, second = recommend(SUITE, outcomes, group, "poisson", SMALL)
+    assert (first.won, second.won) == (1.0, 0.0)
     ms = np.median([times[x.title, DUAL] for x in timed])
     assert first.whole_run == pytest.approx(read_iterations()["airfoil", DUAL] * ms / 1e3)
 
