@@ -18,7 +18,6 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from tree_copies import TreeCopy
 
-
 T = TypeVar("T")
 PASSED, FAILED = 0, 1  # of pytest's exit codes
 
