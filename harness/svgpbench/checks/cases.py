@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,7 +22,7 @@ from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.methods.registry import refusals
 from svgpbench.ops import Ops
-from svgpbench.plugins import LIKELIHOODS, METHODS, is_ours, load_all, plugins
+from svgpbench.plugins import LIKELIHOODS, METHODS, load_all, plugins
 from svgpbench.tree import tree_map
 
 Floats = npt.NDArray[np.float64]
@@ -219,7 +220,7 @@ def _in_turn(first: tuple[str, ...], names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda x: first.index(x) if x in first else len(first))
 
 
-_FIRST = (
+LIKELIHOODS_IN_TURN = (
     "gaussian",
     "bernoulli-probit",
     "bernoulli-logit",
@@ -229,15 +230,32 @@ _FIRST = (
     "student-t",
     "poisson",
 )
-LIKELIHOODS_IN_TURN = tuple(
-    _in_turn(_FIRST, (name for name in plugins(LIKELIHOODS) if is_ours(LIKELIHOODS, name)))
-)
 KERNELS_IN_TURN = ("se", "matern32", "matern52")
-"""Our likelihoods and kernels take turns, in this order. Those of others are checked separately."""
+"""Likelihoods and kernels that take turns, in this order; any other is checked with every method.
 
+Add no name here: a turn more gives most variants another likelihood, and the check's cases other names.
+"""
+
+FIRST_TURNS = {
+    "decoupled": 0,
+    "diagonal-precision": 3,
+    "gpr": 8,
+    "hybrid": 9,
+    "orth": 13,
+    "q-svgp": 22,
+    "q-vgp": 32,
+    "r-svgp": 34,
+    "sgpr": 38,
+    "t-svgp": 41,
+    "t-vgp": 50,
+}
+"""Turn of the first variant of a method; 0 for a method that is not here. The next variant is one later.
+
+Turns are numbers, so that another method, or another variant of a method, moves no other's likelihood.
+"""
 
 ADDED_KERNEL = "matern52"
-"""Kernel of the cases of likelihoods from third parties."""
+"""Kernel of the cases of likelihoods that take no turns."""
 
 
 def chosen_cases(
@@ -280,11 +298,11 @@ def cases(*, full: bool) -> Iterator[MatrixCase]:
     """
     if full:
         first = _first_variants()
-        for i, method in enumerate(VARIANTS):
-            ours = len([x for x in likelihoods_of(method) if x in LIKELIHOODS_IN_TURN])
+        for method, i in _turns().items():
+            in_turn = len([x for x in likelihoods_of(method) if x in LIKELIHOODS_IN_TURN])
             for j, likelihood in enumerate(likelihoods_of(method)):
-                turn = i // max(1, ours) + i + j
-                kernel_name = KERNELS_IN_TURN[turn % 3] if j < ours else ADDED_KERNEL
+                turn = i // max(1, in_turn) + i + j
+                kernel_name = KERNELS_IN_TURN[turn % 3] if j < in_turn else ADDED_KERNEL
                 trajectories = "compiled" if method in first and j == 0 else "eager"
                 for dtype in ("float64", "float32"):
                     yield MatrixCase(method, likelihood, kernel_name, dtype, trajectories)
@@ -304,7 +322,7 @@ def _subset() -> Iterator[MatrixCase]:
     The first variant of each method also runs in float32, and both of its cases have trajectories.
     """
     first = _first_variants()
-    for i, method in enumerate(VARIANTS):
+    for method, i in _turns().items():
         in_turn = [x for x in likelihoods_of(method) if x in LIKELIHOODS_IN_TURN]
         served = in_turn or likelihoods_of(method)
         if not served:
@@ -319,7 +337,7 @@ def _subset() -> Iterator[MatrixCase]:
 
 
 def _added() -> Iterator[MatrixCase]:
-    """Yield the cases of likelihoods and kernels from third parties, with the first variants.
+    """Yield the cases of likelihoods and kernels that take no turns, with the first variants.
 
     Each likelihood is combined with every method that takes it, each kernel with every method.
     """
@@ -331,6 +349,16 @@ def _added() -> Iterator[MatrixCase]:
         for kernel_name in kernels():
             if kernel_name not in KERNELS_IN_TURN and served:
                 yield MatrixCase(method, served[0], kernel_name, "float64", "none")
+
+
+def _turns() -> dict[str, int]:
+    """Return the turn of every variant, counted within its method."""
+    turns: dict[str, int] = {}
+    counts: Counter[str] = Counter()
+    for title, (name, _) in VARIANTS.items():
+        turns[title] = FIRST_TURNS.get(name, 0) + counts[name]
+        counts[name] += 1
+    return turns
 
 
 def _first_variants() -> list[str]:

@@ -104,7 +104,7 @@ def quick_check(
 ) -> QuickReport:
     """Compare one step of the first variant of each method on each backend with NumPy, in float64.
 
-    Likelihoods and kernels of third parties are compared with each method that takes them. `methods` and
+    Likelihoods and kernels that take no turns are compared with each method that takes them. `methods` and
     `likelihoods` name those to compare; all by default. NumPy itself is compared with dense algebra.
 
     Raises `UserError` if a backend is unknown or lacks its framework. A process that fails is a failure of
@@ -164,9 +164,9 @@ def quick_check(
 
 
 def _is_added(case: MatrixCase) -> bool:
-    """Return True if a third party's likelihood or kernel is in a case."""
-    ours = {*KERNELS_IN_TURN, *COMPOUND_KERNELS}
-    return case.likelihood not in LIKELIHOODS_IN_TURN or case.kernel not in ours
+    """Return True if a likelihood or kernel that takes no turns is in a case."""
+    in_turn = {*KERNELS_IN_TURN, *COMPOUND_KERNELS}
+    return case.likelihood not in LIKELIHOODS_IN_TURN or case.kernel not in in_turn
 
 
 def _agreement(
