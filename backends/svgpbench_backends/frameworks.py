@@ -69,6 +69,11 @@ def _torch_compilations(torch: Any, functions: Sequence[Callable[..., Any]]) -> 
     return int(dynamo.utils.counters["stats"]["unique_graphs"]) if dynamo else 0
 
 
+def _torch_forget(torch: Any) -> None:
+    if "torch._dynamo" in sys.modules:
+        torch.compiler.reset()
+
+
 TORCH = Framework(
     module="torch",
     install="svgpbench[torch]",
@@ -76,6 +81,7 @@ TORCH = Framework(
     pin=_pin_torch,
     device=lambda torch: "cuda" if torch.cuda.is_available() else "cpu",
     compilations=_torch_compilations,
+    forget=_torch_forget,
     capabilities=TORCH_OFFERS,
 )
 

@@ -65,6 +65,8 @@ class Framework:
     """Function that returns the best device that the imported module finds."""
     compilations: Callable[[Any, Sequence[Callable[..., Any]]], int] = lambda module, functions: 0
     """(module, results of `Ops.jit`) → number of programs compiled for them so far, in any mode."""
+    forget: Callable[[Any], None] = lambda module: None
+    """Function that makes the imported module forget the programs that functions of one code share."""
     compiles_slowly: bool = False  # True: its work starts first, in processes of its own
     capabilities: Capabilities | None = None  # of the backend; None: known once it is imported
 

@@ -6,9 +6,11 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from svgpbench.backends import framework_missing
+from svgpbench.backends import framework_missing, load_backend
+from svgpbench.checks.kit import programs
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "strangers"))
 from installed import HERE, Done, Place
@@ -192,6 +194,73 @@ def test_a_wrong_e_step_is_found(stranger: Place, old: str, new: str, test: str)
     file.write_text(text.replace(old, new))
     only = ("--method", "mean-field", "--backend", "numpy", "-k", test)
     assert failed(kit(stranger, *only)) == {test}
+
+
+def test_a_bound_that_falls_asks_whether_the_steps_are_of_first_order(stranger: Place) -> None:
+    file = stranger.folder / "slate" / "slate" / "method.py"
+    text = file.read_text()
+    file.write_text(text.replace("state.d * state.c + rate * (", "state.d * state.c - rate * ("))
+    only = ("--method", "mean-field", "--backend", "numpy", "-k", "raise_the_bound and gaussian")
+    done = kit(stranger, *only)
+    assert failed(done) == {"test_e_steps_on_all_data_raise_the_bound"}
+    assert "; set first_order = True, if its E-step is a gradient step" in done.stdout
+
+
+RECOMPILING = {
+    "a state that grows": [
+        ("    d: Any  # [P, M]\n", "    d: Any  # [P, M]\n    rates: Any = ()\n"),
+        ("Independent(linear / d, d)", "Independent(linear / d, d, (*state.rates, rate))"),
+    ],
+    "a Python number that changes": [
+        ("\n\n@dataclass", "\n\nturns = [0]\n\n\n@dataclass"),
+        ("        mu, v = self.marginals", "        turns[0] += 1\n        mu, v = self.marginals"),
+        ("(linear / d, d)", "(linear / d + 1e-3 * turns[0], d)"),
+    ],
+}
+"""Changes of the stranger's method with which its step is compiled more than once."""
+
+
+@pytest.mark.parametrize(
+    ("backend", "fault"),
+    [
+        *((backend, "a state that grows") for backend in ("jax", "tensorflow")),
+        *(pytest.param("torch:compile", x, marks=pytest.mark.slow) for x in RECOMPILING),
+    ],
+)
+def test_a_step_that_is_compiled_again_is_found(stranger: Place, backend: str, fault: str) -> None:
+    """JAX and TensorFlow keep the Python number of the first call, and so compile nothing again."""
+    if missing := framework_missing(backend.partition(":")[0]):
+        pytest.skip(missing)
+    file = stranger.folder / "slate" / "slate" / "method.py"
+    text = file.read_text()
+    only = ("--method", "mean-field", "--backend", backend)
+    only = (*only, "-k", "compiled_once and float64- and gaussian and not hetero")
+    done = kit(stranger, *only)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    assert re.search(r"^\d+ passed", done.stdout, re.MULTILINE), done.stdout
+    for old, new in RECOMPILING[fault]:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    file.write_text(text)
+    done = kit(stranger, *only)
+    assert failed(done) == {"test_a_step_is_compiled_once"}, done.stdout
+    assert "programs compiled per call: [1, 1, " in done.stdout
+
+
+def test_a_backend_that_reports_no_programs_is_asked_how_often_it_traces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if missing := framework_missing("jax"):
+        pytest.skip(missing)
+    monkeypatch.setattr(programs, "compilations", lambda ops, functions: 0)
+    ops = load_backend("jax", "jit")
+    for sizes, counts in (((3, 3, 3), [1, 0, 0]), ((3, 3, 4), [1, 0, 1])):
+        doubled = programs.CountedPrograms(ops, lambda x: 2.0 * x)
+        for size in sizes:
+            np.testing.assert_array_equal(ops.to_numpy(doubled(ops.zeros(size) + 1.0)), 2.0)
+        assert doubled.per_call == counts
+    with pytest.raises(AssertionError, match=r"reports no programs.* give it `compilations`"):
+        doubled.assert_compiled_once()
 
 
 def test_a_stranger_s_likelihood_and_those_of_this_package_pass(stranger: Place) -> None:

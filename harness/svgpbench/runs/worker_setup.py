@@ -137,6 +137,12 @@ def compilations(ops: Ops, functions: Sequence[Callable[..., Any]]) -> int:
     return framework.compilations(load_framework(ops.name), functions) if framework else 0
 
 
+def forget_programs(ops: Ops) -> None:
+    """Make the backend compile every function anew, as in a new process, if functions share programs."""
+    if (framework := framework_of(ops.name)) is not None:
+        framework.forget(load_framework(ops.name))
+
+
 def load_framework(backend: str) -> Any | None:
     """Import the framework of a backend; None if it has none, or if the import fails."""
     framework = framework_of(backend)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from svgpbench.backends import check_backend, framework_of, load_backend
+from svgpbench.backends import check_backend, load_backend
 from svgpbench.checks.evaluate import REFERENCE
 from svgpbench.config import BackendConfig
 from svgpbench.errors import UserError
@@ -179,10 +179,3 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     for pattern, names in config.stash[KIT].known_failures.items():
         if not names:
             terminalreporter.line(f"known failure that fits no test: {pattern}", yellow=True)
-
-
-def framework_module(ops: Ops) -> Any:
-    """Return the imported framework of a backend, or None if it has none."""
-    from svgpbench.runs.worker_setup import load_framework
-
-    return load_framework(ops.name) if framework_of(ops.name) else None

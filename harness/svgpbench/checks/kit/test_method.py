@@ -12,11 +12,12 @@ from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import MatrixCase, small_problem
 from svgpbench.checks.evaluate import REFERENCE, evaluate
 from svgpbench.checks.identities_of_bases import growth_gap
+from svgpbench.checks.kit.programs import CountedPrograms
 from svgpbench.checks.matrix import compare
 from svgpbench.config import LikelihoodConfig
 from svgpbench.likelihoods import build_likelihood, likelihoods
 from svgpbench.methods.method import CoupledMethod, MethodInfo
-from svgpbench.ops import Array, Ops, Tree
+from svgpbench.ops import Ops, Tree
 from svgpbench.plugins import METHODS, load
 from svgpbench.training.blocks import Batch
 from svgpbench.tree import leaves, named_leaves, rebuild, tree_map
@@ -110,7 +111,12 @@ def test_e_steps_on_all_data_raise_the_bound(ops: Ops, variant: MatrixCase) -> N
     for _ in range(20):
         state = b.e_step(state, full, b.rate)
     reached, start = bound(b, state, full), bound(b, b.start, full)
-    assert reached > start or (b.method.collapsed and reached >= start)
+    hint = (
+        "" if b.method.first_order else "; set first_order = True, if its E-step is a gradient step"
+    )
+    assert reached > start or (b.method.collapsed and reached >= start), (
+        f"20 E-steps at rate {b.rate} take the bound from {start:.6g} to {reached:.6g}{hint}"
+    )
 
 
 def test_a_step_at_scale_2_is_a_step_on_the_same_data_twice(ops: Ops, variant: MatrixCase) -> None:
@@ -215,22 +221,28 @@ def test_m_steps_go_up_the_gradient_of_the_objective(ops: Ops, variant: MatrixCa
 
 def test_a_step_is_compiled_once(typed: Ops, variant: MatrixCase) -> None:
     b = bench_of(typed, variant)
-    calls: list[int] = []
+    step = CountedPrograms(
+        typed,
+        lambda f, batch, state, rate: b.steps.e_phase(b.raw, f, batch, state, rate, b.one),
+    )
+    # arrays in rows, as steps return them: torch.compile makes one more program for a start that is a
+    # view of one matrix for all latents, or a factor in columns
+    start = tree_map(lambda x: typed.asarray(np.array(typed.to_numpy(x), order="C")), b.start)
 
-    def step(f: Any, batch: Batch, state: Tree, rate: Array) -> Tree:
-        calls.append(1)
-        return b.steps.e_phase(b.raw, f, batch, state, rate, b.one)
+    def three_steps() -> None:
+        state = start
+        for rows in b.problem.batches_of(b.method)[:3]:
+            batch = b.batch(rows)
+            f = b.steps.factor(b.raw, b.prior, batch)
+            state = step(f, batch, state, b.number(b.rate))
 
-    compiled = typed.jit(step)
-    if compiled is step or typed.mode == "eager":
-        pytest.skip(f"backend {typed.name!r} compiles nothing in mode {typed.mode!r}")
-    state, counts = b.start, []
-    for rows in b.problem.batches_of(b.method)[:3]:
-        batch = b.batch(rows)
-        f = b.steps.factor(b.raw, b.prior, batch)
-        state = compiled(f, batch, state, b.number(b.rate))
-        counts.append(len(calls))
-    assert counts == [counts[0]] * 3
+    three_steps()
+    if step.per_call[0] > 1:
+        # the backend cuts the step into parts, such as the body of a loop, and compiles each where it is
+        # first reached; the same three steps again reach no others
+        step.per_call = [sum(step.per_call)]
+        three_steps()
+    step.assert_compiled_once()
 
 
 def test_every_dtype_has_the_reference_s_numbers(typed: Ops, variant: MatrixCase) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from svgpbench.backends import framework_of, load_backend, new_backend
+from svgpbench.backends import load_backend, new_backend
 from svgpbench.checks.cases import MatrixCase, small_problem
 from svgpbench.checks.evaluate import REFERENCE, evaluate
 from svgpbench.checks.kit.numbers import numbers, positive_definite
-from svgpbench.checks.kit.options import framework_module
+from svgpbench.checks.kit.programs import CountedPrograms
 from svgpbench.checks.matrix import compare
 from svgpbench.ops import Array, Ops
 from svgpbench.runs.worker_setup import worker_environment
@@ -43,22 +43,10 @@ def test_the_same_step_gives_the_same_bits(typed: Ops) -> None:
 
 
 def test_a_second_call_of_one_shape_compiles_nothing(typed: Ops) -> None:
-    calls: list[int] = []
-
-    def f(x: Array, rate: Array) -> Array:
-        calls.append(1)
-        return x * rate
-
-    compiled = typed.jit(f)
-    if compiled is f or typed.mode == "eager":
-        pytest.skip(f"backend {typed.name!r} compiles nothing in mode {typed.mode!r}")
-    module, framework = framework_module(typed), framework_of(typed.name)
-    counts = []
+    product = CountedPrograms(typed, lambda x, rate: x * rate)
     for turn in range(3):
-        compiled(typed.asarray(numbers(2, seed=turn)), typed.asarray(np.float64(turn)))
-        compilations = framework.compilations(module, [compiled]) if framework else 0
-        counts.append(compilations or len(calls))
-    assert counts == [counts[0]] * 3
+        product(typed.asarray(numbers(2, seed=turn)), typed.asarray(np.float64(turn)))
+    product.assert_compiled_once()
 
 
 CASES = (
