@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from svgpbench.checks.cases import MatrixCase, cases
+
 TESTS = Path(__file__).parents[1]
 
 MODULE = """
@@ -85,6 +87,41 @@ def test_a_likelihood_and_a_method_of_another_can_be_checked_alone(installed: Pa
     refused = python(installed, *check, "--method", "gpr", "--likelihood", "visits")
     assert refused.returncode == 2
     assert "nothing to check: gpr cannot take visits" in refused.stderr
+
+
+# as if both were this package's own: its likelihoods and methods take turns, another's never did
+OF_THIS_PACKAGE = """
+import json, sys
+from svgpbench import plugins
+plugins._is_ours = lambda point: True
+from dataclasses import astuple
+from svgpbench.checks.cases import cases
+print(json.dumps([[astuple(case) for case in cases(full=full)] for full in (False, True)]))
+"""
+
+
+def test_a_likelihood_and_a_method_more_of_this_package_move_no_other_case(installed: Path) -> None:
+    program = installed / "listing.py"
+    program.write_text(OF_THIS_PACKAGE)
+    done = python(installed, "listing")
+    assert done.returncode == 0, done.stderr
+    for full, listed in zip((False, True), json.loads(done.stdout), strict=True):
+        more = [MatrixCase(*fields) for fields in listed]
+        names = {case.name for case in more}
+        assert len(names) == len(more)
+        of_both = [c for c in more if c.likelihood == "visits" or c.method.split()[0] == "mine"]
+        assert len(set(more) - set(cases(full=full)) - set(of_both)) == 0
+        assert set(cases(full=full)) <= set(more)
+        visited = {c.method.split()[0] for c in of_both if c.likelihood == "visits"}
+        assert visited >= {"t-svgp", "q-svgp", "orth", "hybrid", "mine"}
+
+
+def test_a_check_that_compares_nothing_says_so(installed: Path) -> None:
+    only = ("--method", "mine", "--likelihood", "visits", "--backend", "numpy")
+    for how in ((), ("--quick",)):
+        done = python(installed, "svgpbench.cli", "check", *only, *how)
+        assert done.returncode == 1, done.stderr
+        assert "nothing was compared" in done.stdout and "within tolerance" not in done.stdout
 
 
 def test_the_quick_check_takes_another_s_likelihood(installed: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from glob import glob
 from io import StringIO
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,6 +60,18 @@ def test_full_matrix_has_every_pair_and_the_subset_visits_everything() -> None:
         assert compiled == {name for name, _ in VARIANTS.values()}
     assert {c.name for c in subset} <= {c.name for c in full}
     assert "none" not in {c.trajectories for c in full}
+
+
+def test_a_variant_more_moves_no_other_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {full: set(cases(full=full)) for full in (True, False)}
+    more: dict[str, Any] = {}
+    for title, variant in VARIANTS.items():
+        more[title] = variant
+        if title == "decoupled adam subset":
+            more["decoupled new"] = VARIANTS["decoupled adam"]
+    monkeypatch.setattr("svgpbench.checks.cases.VARIANTS", more)
+    for full, kept in before.items():
+        assert {c for c in cases(full=full) if c.method != "decoupled new"} == kept
 
 
 def test_every_named_pair_of_a_method_and_a_likelihood_is_checked() -> None:
@@ -138,7 +151,9 @@ def test_report_is_red_for_each_kind_of_failure() -> None:
     assert not Report(["numpy"], False, [bad], [], [], []).ok
     assert not Report(["numpy"], False, [good], [wrong], [], []).ok
     assert not Report(["numpy"], False, [good], [], [], ["jax: exit 1"]).ok
-    assert not Report(["numpy"], False, [], [], [], []).ok  # nothing measured proves nothing
+    nothing = Report(["numpy"], False, [], [], [], [])  # nothing measured proves nothing
+    assert not nothing.ok
+    assert [line.value for line in nothing.lines()] == ["nothing was compared"]
     text = json.dumps(Report(["numpy"], False, [bad], [wrong], [], []).to_json(), allow_nan=False)
     assert '"worst": null' in text
 

@@ -132,7 +132,10 @@ class Report:
         return Table(columns, rows, title)
 
     def _verdict(self) -> list[Styled]:
-        """Return one line per result out of tolerance and per failure, or that there are none."""
+        """Return one line per result out of tolerance and per failure, or that there are none.
+
+        A report without entries says that nothing was compared.
+        """
         red = [
             f"{e.case}: {e.group} {e.worst:.1e} > {e.tolerance:.0e} in {e.array} "
             f"({e.pair[0]} – {e.pair[1]})"
@@ -151,8 +154,8 @@ class Report:
         ]
         for line, times in Counter(self.failures).items():
             red.append(line if times == 1 else f"{line} ({times} times)")
-        if red:
-            return [Styled(line, "bold red") for line in red]
+        if not self.ok:
+            return [Styled(line, "bold red") for line in red or ["nothing was compared"]]
         return [Styled("all within tolerance", "green")]
 
 

@@ -235,8 +235,14 @@ def _report(
     names = (f"trajectory|{replica}" for replica in range(1, REPLICAS + 1))
     replicas: list[Any] = [arrays[replicated][name] for name in names if name in arrays[replicated]]
     rounding = growth(runs, replicas, replicated) if replicated in runs and len(runs) > 1 else []
+    # NumPy is one of the backends, so that one more is enough
+    without = (
+        "its backends are compared with one another alone"
+        if len(arrays) > 1
+        else "it is compared with nothing; give another --backend"
+    )
     notes = [
-        f"{what} has no dense column: its backends are compared with one another alone"
+        f"{what} has no dense column: {without}"
         for what in dict.fromkeys(filter(None, map(without_dense, all_cases)))
     ]
     notes += [
