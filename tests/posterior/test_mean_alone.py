@@ -9,6 +9,7 @@ import pytest
 from built_posteriors import X_MEAN, X_SCALE, built, table
 
 from svgpbench.api import Posterior, UserError
+from svgpbench.methods import build_method
 from svgpbench.methods.method import Method
 from svgpbench.plugins import METHODS, load_all, plugins
 from svgpbench.sklearn import SVGPRegressor
@@ -32,7 +33,7 @@ def agrees(posterior: Posterior) -> None:
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_the_mean_of_every_method_is_that_of_latent(name: str, variant: str) -> None:
     options = dict(load_all(METHODS)[name].info.variants[variant])
-    first_order = "adam" in variant or name == "decoupled" or (name in ("orth", "hybrid"))
+    first_order = build_method(name, options).first_order
     agrees(built(name, options=options, steps=4, rate=0.1 if first_order else 0.7))
 
 
