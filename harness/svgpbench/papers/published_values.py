@@ -78,6 +78,8 @@ class PrintedComparison:
     def _is_judged_by(self, judged: Judged) -> bool:
         """Return False for a claim whose parts on the artefact are each about another number."""
         setting = self.printed.setting
+        if not self.printed.value:  # no part can be about it, and its grade is "no figure"
+            return True
         own = {setting, setting.rpartition(", ")[0], self.method}
         stated = [x.compared for x in judged.claim.parts if x.artefact == self.printed.artefact]
         return any(len(names) != 1 or own & {*names} for names in stated) or not stated
