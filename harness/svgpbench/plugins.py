@@ -151,7 +151,8 @@ def code_of(group: str, name: str) -> str:
     """
     point = find(group, name)
     found = None if group == BACKENDS else _loaded(group, point)
-    return f"{point.dist.name if point.dist else ''}:{_code(group, point, found).digest}"
+    package = _name_of(point.dist) if point.dist else ""
+    return f"{package}:{_code(group, point, found).digest}"
 
 
 def _code(group: str, point: EntryPoint, found: Any) -> SourceCode:
