@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self
 
 from pydantic import (
@@ -38,11 +38,13 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-def _without_numpy(table: Any) -> Any:
-    """Replace NumPy scalars and arrays in a table by Python's, because options are stored as JSON."""
-    if isinstance(table, dict):
-        return {key: x.tolist() if hasattr(x, "tolist") else x for key, x in table.items()}
-    return table
+def without_numpy(value: Any) -> Any:
+    """Replace NumPy's numbers and arrays in a value by Python's, because options are stored as JSON."""
+    if isinstance(value, Mapping):
+        return {key: without_numpy(x) for key, x in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(without_numpy, value))
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 class WithOptions(Strict):
@@ -57,7 +59,7 @@ class WithOptions(Strict):
     @model_validator(mode="after")
     def _options_are_python_s(self) -> Self:
         # after, not before: a list that has passed through Python is refused by strict validation
-        (self.model_extra or {}).update(_without_numpy(self.options))
+        (self.model_extra or {}).update(without_numpy(self.options))
         return self
 
     @property
@@ -162,8 +164,8 @@ class MethodConfig(Strict):
 
     name: str
     label: str = ""
-    options: Annotated[dict[str, str | bool | int | float], BeforeValidator(_without_numpy)] = (
-        Field(default_factory=dict)
+    options: Annotated[dict[str, str | bool | int | float], BeforeValidator(without_numpy)] = Field(
+        default_factory=dict
     )
 
     @property

@@ -29,6 +29,7 @@ from svgpbench.config import (
     LikelihoodConfig,
     MethodConfig,
     TrainingConfig,
+    without_numpy,
 )
 from svgpbench.errors import DataWarning, UnsettledWarning, UserError, on_one_line
 from svgpbench.experiments.cell import forget_data
@@ -124,7 +125,7 @@ def fit(
     table, target, classes = _table(X, y, model_of_y)
     name, _, mode = backend.partition(":")
     if isinstance(inducing, Mapping):
-        basis = _plain(inducing)
+        basis = without_numpy(inducing)
     elif isinstance(inducing, bool) or not isinstance(inducing, int | np.integer):
         raise UserError(f"inducing is {inducing!r}; give how many, or a table with its count")
     else:
@@ -265,16 +266,7 @@ def _named(value: Named, argument: str) -> dict[str, Any]:
     """Return the table that a name, or a table, stands for; raises `UserError` for anything else."""
     if not isinstance(value, str | Mapping):
         raise UserError(f"{argument} is {value!r}; give a name, or a table with one")
-    return {"name": value} if isinstance(value, str) else _plain(value)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value of a table with NumPy's numbers as Python's, as options have them."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Mapping):
-        return {key: _plain(x) for key, x in value.items()}
-    return [*map(_plain, value)] if isinstance(value, list | tuple) else value
+    return {"name": value} if isinstance(value, str) else without_numpy(value)
 
 
 def _table(
