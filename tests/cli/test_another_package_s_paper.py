@@ -24,11 +24,11 @@ def paper(cli: Cli, tmp_path: Path) -> Path:
     points = project["entry-points"]["svgpbench.papers"]
     lines = [f"{name} = {module}" for name, module in points.items()]
     (info / "entry_points.txt").write_text("\n".join(["[svgpbench.papers]", *lines, ""]))
-    return next(tmp_path.glob("echo2031/*/echo2031"))
+    return next(tmp_path.glob("echo2031/src/*/echo2031"))
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    paths = [folder / "installed", folder / "echo2031", os.environ.get("PYTHONPATH", "")]
+    paths = [folder / "installed", folder / "echo2031/src", os.environ.get("PYTHONPATH", "")]
     return subprocess.run(
         [sys.executable, "-m", "svgpbench.cli", *arguments],
         capture_output=True,

@@ -33,7 +33,7 @@ def test_a_page_has_figures_printed_numbers_grades_and_commands(
             assert image.info["Description"].startswith("tides2030")
     assert "smaller than printed: three folds in place of ten" in text
     assert "| five | nlpd | tides2030-02: fails | 9.5±0.01 |" in text
-    assert "| ten | nlpd | tides2030-02: fails |" in text  # printed, and not run
+    assert "| ten | nlpd |  | 0.2 |" in text  # printed, not run, and no claim is about it
     assert "## proof" not in text  # computed, with nothing to show
     assert "Not measured yet" not in text
     assert not (tmp_path / "made").exists()
