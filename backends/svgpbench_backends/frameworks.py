@@ -52,6 +52,7 @@ JAX = Framework(
     ),
     # XLA runs LAPACK calls side by side; their threads would compete
     blas_threads=lambda threads: 1,
+    vmap=lambda jax: jax.vmap,
     compiles_slowly=True,
     capabilities=JAX_OFFERS,
 )
@@ -82,6 +83,7 @@ TORCH = Framework(
     device=lambda torch: "cuda" if torch.cuda.is_available() else "cpu",
     compilations=_torch_compilations,
     forget=_torch_forget,
+    vmap=lambda torch: torch.func.vmap,
     capabilities=TORCH_OFFERS,
 )
 

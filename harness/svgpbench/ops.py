@@ -67,6 +67,8 @@ class Framework:
     """(module, results of `Ops.jit`) → number of programs compiled for them so far, in any mode."""
     forget: Callable[[Any], None] = lambda module: None
     """Function that makes the imported module forget the programs that functions of one code share."""
+    vmap: Callable[[Any], Callable[..., Any]] | None = None
+    """Function that returns the imported module's vmap: it gives a function a leading axis on every array."""
     compiles_slowly: bool = False  # True: its work starts first, in processes of its own
     capabilities: Capabilities | None = None  # of the backend; None: known once it is imported
 

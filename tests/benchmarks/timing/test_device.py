@@ -12,11 +12,20 @@ from typing import Any
 import pytest
 
 from svgpbench.benchmarks.timing import device
-from svgpbench.benchmarks.timing.device import EXTENTS, MOST_ENTRIES, Extent, measure, parts_of
+from svgpbench.benchmarks.timing.device import (
+    EXTENTS,
+    MOST_ENTRIES,
+    Extent,
+    cells_at_once,
+    measure,
+    parts_of,
+)
 from svgpbench.benchmarks.timing.problems import shape_of
 from svgpbench.benchmarks.timing.rates import Rates
+from svgpbench.errors import UserError
+from svgpbench.tree import tree_map
 
-ARITHMETIC = Extent((7,), (1, 2), 16, (), (), 1)
+ARITHMETIC = Extent((7,), (1, 2), 16, (), (), 1, ())
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -86,3 +95,35 @@ def test_the_full_extent_begins_with_agreement_and_ends_with_stacks_that_fit() -
     assert 16 * 4096**2 <= MOST_ENTRIES < 64 * 4096**2
     assert shape_of("reg-M500-b8192").b == 8192
     assert all(shape_of(name) for name in EXTENTS["full"].problems)
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_cells_at_once_are_the_same_cells(backend: str) -> None:
+    found = cells_at_once(backend, "cpu", "tiny", 5)
+    assert found["cells"] == 5 and 0.0 <= found["difference"] < 1e-12
+    assert min(found["alone_s"], found["together_s"], found["first_call_s"]) > 0.0
+
+
+def test_cells_that_change_places_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Swapped:
+        @staticmethod
+        def vmap(step: Any) -> Any:
+            import jax
+
+            return lambda *x: tree_map(lambda y: y[::-1], jax.vmap(step)(*x))
+
+    monkeypatch.setattr(device.importlib, "import_module", lambda name: Swapped)
+    assert cells_at_once("jax", "cpu", "tiny", 2)["difference"] > 0.1
+
+
+def test_cells_at_once_need_a_framework_with_vmap() -> None:
+    with pytest.raises(UserError, match="backend 'numpy' has no vmap"):
+        cells_at_once("numpy", "cpu", "tiny", 2)
+
+
+def test_steps_with_graphs_have_names_and_records_of_their_own(tmp_path: Path) -> None:
+    extent = EXTENTS["small"]._replace(steps=("e_step",))
+    ((part, work),) = parts_of("torch with CUDA graphs", "cpu", extent, tmp_path)
+    assert part == "torch with CUDA graphs: steps, tiny"
+    assert work() == {"record": "tiny-torch-with-CUDA-graphs.json", "failed": []}
+    assert (tmp_path / "tiny-torch-with-CUDA-graphs.json").is_file()

@@ -266,3 +266,13 @@ def test_records_that_are_kept_are_read(path: Path) -> None:
     }
     for kept, found in zip(record["cells"], again["cells"], strict=True):
         assert {key: found[key] for key in kept} == kept
+
+
+@pytest.mark.slow
+def test_every_rate_of_compiled_torch_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    monkeypatch.setattr(torch._dynamo.config, "fail_on_recompile_limit_hit", True)
+    ops = load_backend("torch", "compile", "float64", "cpu")
+    calls = [work.call() for work in _through_ops(ops, Sizes(M, b, P=2))]
+    assert len(calls) > torch._dynamo.config.recompile_limit

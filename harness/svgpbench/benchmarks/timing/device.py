@@ -10,6 +10,7 @@ The same command goes on where it stopped, and starts nothing once its seconds a
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import subprocess
@@ -20,15 +21,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from svgpbench.backends import load_backend
+import numpy as np
+
+from svgpbench.backends import framework_of, load_backend
+from svgpbench.benchmarks.timing.cases import build_case
 from svgpbench.benchmarks.timing.compare import run_speed
+from svgpbench.benchmarks.timing.problems import make_problem
 from svgpbench.benchmarks.timing.rates import Sizes, measure_ops
 from svgpbench.benchmarks.timing.record_files import write_report
+from svgpbench.benchmarks.timing.timing import first_call, warm_up
 from svgpbench.checks import quick_check
 from svgpbench.config import BackendConfig
 from svgpbench.environment import describe
+from svgpbench.errors import UserError
 from svgpbench.json_values import json_value
+from svgpbench.ops import Tree
 from svgpbench.runs.worker_setup import worker_environment
+from svgpbench.tree import leaves, tree_map
 
 Part: TypeAlias = tuple[str, Callable[[], Any]]
 """Name of a measurement, and the function that makes it."""
@@ -36,6 +45,12 @@ Part: TypeAlias = tuple[str, Callable[[], Any]]
 LINES: Final = "device.jsonl"
 MOST_ENTRIES: Final = 2**28
 """Most numbers of a stack of matrices: 2 GiB in float64, of which a chain of operations holds several."""
+
+
+WITH_GRAPHS: Final = " with CUDA graphs"
+"""Ending of a name: PyTorch's compiler replays the kernels of a step as one graph ("reduce-overhead")."""
+GRAPHS: Final = {"TORCHINDUCTOR_CUDAGRAPHS": "1"}
+BACKENDS: Final = ("jax", "torch:compile", "torch:compile" + WITH_GRAPHS)
 
 
 class Extent(NamedTuple):
@@ -47,6 +62,7 @@ class Extent(NamedTuple):
     problems: tuple[str, ...]
     steps: tuple[str, ...]
     repeats: int
+    cells: tuple[tuple[str, int], ...]  # problem, and number of cells that take an E-step at once
 
 
 EXTENTS: Final = {
@@ -57,14 +73,65 @@ EXTENTS: Final = {
         problems=("reg-M50", "reg-M100", "reg-M200", "reg-M500", "bern-M500", "reg-M500-b8192"),
         steps=("e_step", "e_step_held", "m_step", "predict_cached_100"),
         repeats=5,
+        cells=(("reg-M500", 16), ("reg-M500", 64), ("reg-M100", 64)),
     ),
-    "small": Extent((7, 12), (1, 3), 16, ("tiny",), ("e_step", "predict_cached_1"), 1),
+    "small": Extent(
+        (7, 12), (1, 3), 16, ("tiny",), ("e_step", "predict_cached_1"), 1, (("tiny", 3),)
+    ),
 }
 """`small` is for tests on a CPU."""
 
 
-def parts_of(backend: str, device: str, extent: Extent, folder: Path) -> Iterator[Part]:
-    """Yield the measurements of a backend: what others rest on comes first."""
+def cells_at_once(backend: str, device: str, problem: str, count: int) -> dict[str, float]:
+    """Time an E-step of t-SVGP, of one cell and of `count` cells whose targets differ.
+
+    The cells are one program with a leading axis on every array. Returns the seconds of a step of either
+    kind, and the largest difference between a number of a cell among the others and alone, divided by the
+    largest number of its array.
+    """
+    config = BackendConfig.parse(backend)
+    framework = framework_of(config.name)
+    if framework is None or framework.vmap is None:
+        raise UserError(f"backend {backend!r} has no vmap")
+    ops, eager = (load_backend(config.name, x, "float64", device) for x in (config.mode, "eager"))
+    start = make_problem(problem)
+    # eager, so that the whole step is compiled once, with its leading axis
+    cases = [
+        build_case(eager, start._replace(y=start.y * (1 + i)), "t-svgp", "e_step")
+        for i in range(count)
+    ]
+    stacked = tree_map(
+        lambda *cells: ops.asarray(np.stack([ops.to_numpy(x) for x in cells])),
+        *(case.arguments for case in cases),
+    )
+    vmap = framework.vmap(importlib.import_module(framework.module))
+    together, alone = ops.jit(vmap(cases[0].step)), ops.jit(cases[0].step)
+
+    def call(step: Callable[..., Tree], arguments: tuple[Tree, ...]) -> Tree:
+        result = step(*arguments)
+        ops.sync(result)
+        return result
+
+    all_at_once = partial(call, together, stacked)
+    compile_s, many = first_call(all_at_once)
+    difference = 0.0
+    for i, case in enumerate(cases):
+        for x, y in zip(leaves(many), leaves(call(alone, case.arguments)), strict=True):
+            among, single = ops.to_numpy(x)[i], ops.to_numpy(y)
+            size = max(float(np.abs(single).max()), np.finfo(np.float64).tiny)
+            difference = max(difference, float(np.abs(among - single).max()) / size)
+    return {
+        "cells": count,
+        "alone_s": warm_up(partial(call, alone, cases[0].arguments)),
+        "together_s": warm_up(all_at_once),
+        "first_call_s": compile_s,
+        "difference": difference,
+    }
+
+
+def parts_of(title: str, device: str, extent: Extent, folder: Path) -> Iterator[Part]:
+    """Yield the measurements of a backend: what others rest on comes first. With graphs, steps alone."""
+    backend = title.removesuffix(WITH_GRAPHS)
 
     def agreement() -> Any:
         return quick_check([backend], device=device).to_json()
@@ -79,17 +146,23 @@ def parts_of(backend: str, device: str, extent: Extent, folder: Path) -> Iterato
             [problem], [backend], extent.steps, repeats=extent.repeats, device=device,
             max_other_cores=float("inf"),  # a discarded round would cost time that is lent
         )  # fmt: skip
-        path = folder / f"{problem}-{backend.replace(':', '-')}.json"
+        path = folder / f"{problem}-{title.replace(':', '-').replace(' ', '-')}.json"
         write_report(path, report)
         return {"record": path.name, "failed": [x.title for x in report.cells if x.error]}
 
+    timed = [(f"{title}: steps, {problem}", partial(steps, problem)) for problem in extent.problems]
+    if title != backend:
+        yield from timed
+        return
     yield f"{backend}: agreement", agreement
     stacks = [(M, P) for P in extent.latents for M in extent.counts if P * M * M <= MOST_ENTRIES]
     for M, P in stacks:
         if P == 1:
             yield f"{backend}: arithmetic, M = {M}", partial(arithmetic, M, 1)
-    for problem in extent.problems:
-        yield f"{backend}: steps, {problem}", partial(steps, problem)
+    yield from timed
+    for problem, count in extent.cells:
+        at_once = partial(cells_at_once, backend, device, problem, count)
+        yield f"{backend}: E-step of {count} cells at once, {problem}", at_once
     for M, P in stacks:
         if P > 1:
             yield f"{backend}: arithmetic, M = {M}, P = {P}", partial(arithmetic, M, P)
@@ -137,7 +210,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="folder of the measurements")
     parser.add_argument("--device", default="cuda")
     parser.add_argument(
-        "--backend", action="append", help="repeat for several; jax and torch:compile"
+        "--backend", action="append", help=f"repeat for several; default: {', '.join(BACKENDS)}"
     )
     parser.add_argument(
         "--seconds", type=float, default=480.0, help="time after which nothing starts"
@@ -150,7 +223,7 @@ def main() -> None:
     # a part's name and a record's file are without the device
     if others := {line["device"] for line in recorded(asked.folder)} - {asked.device}:
         parser.error(f"{asked.folder} has measurements on {min(others)}; name another folder")
-    backends = asked.backend or ["jax", "torch:compile"]
+    backends: list[str] = asked.backend or list(BACKENDS)
     if asked.here:
         (backend,) = backends
         extent = EXTENTS[asked.extent]
@@ -167,6 +240,7 @@ def main() -> None:
         threads = os.cpu_count() or 1
         # before the interpreter starts: frameworks read it when they are imported
         variables = os.environ | worker_environment(asked.device, threads)
+        variables |= GRAPHS if backend.endswith(WITH_GRAPHS) else {}
         subprocess.run([*command, "--seconds", str(left)], check=False, env=variables)
 
 
