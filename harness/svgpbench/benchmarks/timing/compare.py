@@ -117,14 +117,7 @@ def run_speed(
                     )
                     for name, located in peers.items()
                 ]
-                dead: dict[str, str] = {}  # reasons of the processes that did not start
-                for process in processes:
-                    try:
-                        process.wait_until_ready()
-                        report.environment[process.name] = process.environment
-                    # a library that cannot start is a row with its reason; the others are timed all the same
-                    except ProcessFailed as failure:
-                        dead[process.name] = str(failure)
+                dead = _wait_for(processes, report)
                 for step in steps:
                     cells = [
                         (process, cell)
@@ -138,6 +131,19 @@ def run_speed(
                     on_step(report)
         report.interrupted = False
     return report
+
+
+def _wait_for(processes: Sequence[TimedProcess], report: SpeedReport) -> dict[str, str]:
+    """Add the processes' environments to the report. Return the reasons of those that did not start."""
+    dead: dict[str, str] = {}
+    for process in processes:
+        try:
+            process.wait_until_ready()
+            report.environment[process.name] = process.environment
+        # a library that cannot start is a row with its reason; the others are timed all the same
+        except ProcessFailed as failure:
+            dead[process.name] = str(failure)
+    return dead
 
 
 def check_names(
