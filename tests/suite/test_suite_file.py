@@ -178,7 +178,7 @@ def test_without_the_suite_s_backend_nothing_is_run(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--problem", "mnist"), "the board has none of these problems yet (it has: airfoil, "),
+        (("--problem", "mnist"), "the board has none of these problems yet (it has: airfoil; "),
         (("--add", "t-svgp", "--problem", "mnist"), "the board has none of these problems yet"),
         (("--entrant", "SGPR"), "a reference has no rank: without --entrant it stands below"),
         (("--add", "small.toml"), "tiny takes part in none of these problems"),

@@ -106,7 +106,7 @@ def advise_command(
         table,
         notes=[
             f"from {count} problems of suite {suite.version} ({advice.group.name}): "
-            + ", ".join(problem.title for problem in advice.group.problems),
+            + "; ".join(problem.title for problem in advice.group.problems),
             "won: problems on which no method ranks better; gain: mean share of the possible gain in NLPD; "
             "seconds are those of the reference machine (docs/board.md)",
             f"with each of {len(advice.costs)} problems left out in turn, and the others of its table, "

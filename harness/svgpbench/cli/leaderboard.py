@@ -168,12 +168,12 @@ def _board(
 
 
 def _not_on_the_board(shipped: Outcomes) -> UserError:
-    finished = ", ".join(sorted(set(shipped.runs["problem"])))
+    finished = "; ".join(sorted(set(shipped.runs["problem"])))
     return UserError(f"the board has none of these problems yet (it has: {finished})")
 
 
 def _no_vote(board: Board) -> UserError:
-    return UserError(f"no entrant gains on {', '.join(board.silent)}: there is nothing to rank")
+    return UserError(f"no entrant gains on {'; '.join(board.silent)}: there is nothing to rank")
 
 
 def _show(
@@ -314,7 +314,7 @@ def _with_iterations(
         raise UserError(f"entrant {label!r} has on problem {title!r} {what}")
     if lacking:
         # now, and not after hours of runs of the problems before
-        tell(f"left out, as they have {what}: {', '.join(lacking)}")
+        tell(f"left out, as they have {what}: {'; '.join(lacking)}")
     return [x for x in problems if x.title not in lacking]
 
 

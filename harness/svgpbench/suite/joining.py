@@ -152,7 +152,7 @@ def own_iterations(
             )
         if unsure := [str(x) for x in found.index[found["high"] > UNSURE * found["low"]]]:
             say(
-                f"warning: the times of {', '.join(unsure)} are unsure, as something else ran; delete "
+                f"warning: the times of {'; '.join(unsure)} are unsure, as something else ran; delete "
                 f"{file} and start again on a quiet machine"
             )
         own = pd.concat([own, pd.DataFrame(rows, columns=own.columns)], ignore_index=True)

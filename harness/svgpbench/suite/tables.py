@@ -62,7 +62,7 @@ def legend(board: Board) -> list[str]:
             f"end on its {counted(len(shares))}"
         )
     if board.silent:
-        lines.append(f"no vote, as no entrant gains on it: {', '.join(board.silent)}")
+        lines.append(f"no vote, as no entrant gains on it: {'; '.join(board.silent)}")
     return lines
 
 
