@@ -13,6 +13,9 @@ from svgpbench.errors import UnsettledWarning
 from svgpbench.methods import build_method
 from svgpbench.posterior.defaults import LIMIT, MINIBATCHES, auto_method, training_of
 from svgpbench.sklearn import SVGPRegressor
+from svgpbench.suite.board import Board
+from svgpbench.suite.outcomes import Outcomes
+from svgpbench.suite.schema import SHIPPED, load_suite
 
 
 @pytest.mark.parametrize(
@@ -20,7 +23,7 @@ from svgpbench.sklearn import SVGPRegressor
     [
         (True, {}, 20_000, 50, "sgpr"),
         (True, {}, 20_001, 50, "t-svgp"),  # 5e7 = 20,000 · 50²
-        (True, {}, 1_000, 300, "sgpr"),  # no more rows than a minibatch has
+        (True, {}, 1_000, 300, "sgpr"),  # one batch
         (True, {}, 1_001, 300, "t-svgp"),
         (True, {"optimiser": "l-bfgs"}, 20_001, 50, "sgpr"),
         (True, {"optimiser": "adam"}, 100, 50, "sgpr"),
@@ -47,14 +50,14 @@ COMMON = {"steps": "guarded", "until": "settled", "em_iterations": LIMIT}
         ({}, "t-svgp", {}, "float64", False, {"e_steps": 4}),
         ({"e_steps": 1, "until": "limit"}, "t-svgp", {}, "float64", False, {"e_steps": 1, "until": "limit"}),
         ({}, "q-svgp", {"optimiser": "adam"}, "float64", False, {}),
-        ({}, "t-svgp", {}, "float64", True, {"e_steps": 4, **MINIBATCHES}),
+        ({}, "t-svgp", {}, "float64", True, {**MINIBATCHES}),
         (
             {"batch_size": 32},
             "t-svgp",
             {},
             "float64",
             False,
-            {"e_steps": 4, **MINIBATCHES, "batch_size": 32},
+            {**MINIBATCHES, "batch_size": 32},
         ),
     ],
 )  # fmt: skip
@@ -68,6 +71,23 @@ def test_the_training_is_that_of_the_caller_and_else_the_default(
 ) -> None:
     found = training_of(given, build_method(method, options), dtype, large=large)
     assert found == COMMON | expected
+
+
+def test_minibatches_have_the_default_rates_of_the_board() -> None:
+    suite = load_suite(SHIPPED)
+    outcomes = Outcomes.read()
+    labels = [x.label for x in suite.entrants if not x.reference]
+    board = Board(outcomes, labels, [x.title for x in suite.problems])
+    rates = (MINIBATCHES["e_rate"], MINIBATCHES["m_rate"])
+    assert board.default_rates()["t-SVGP"] == rates
+    assert MINIBATCHES["batch_size"] == suite.protocol.batch_size
+    assert MINIBATCHES["cool_down"] == suite.protocol.cool_down
+
+
+def test_a_caller_s_trace_takes_the_place_of_the_evaluations() -> None:
+    method = build_method("t-svgp", {})
+    found = training_of({"trace_every": 10}, method, "float64", large=True)
+    assert found["trace_every"] == 10 and "evaluation" not in found
 
 
 def test_an_online_fit_is_guarded_and_has_its_own_limit() -> None:

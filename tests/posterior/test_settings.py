@@ -20,6 +20,7 @@ from svgpbench.kernels import Model, Theta
 from svgpbench.kernels.kernels import KernelParameters, kernel
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
+from svgpbench.posterior.defaults import MINIBATCHES
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
 from svgpbench.tree import tree_map
@@ -39,7 +40,7 @@ CHANGES: dict[str, tuple[str, Any]] = {
     "kernel": ("kernel", "matern32"),
     "inducing": ("inducing", 9),
     "what is learned": ("training", QUICK | {"learn": ["kernel"]}),
-    "batches": ("training", QUICK | {"batch_size": 16, "e_rate": 0.5}),
+    "batches": ("training", {**MINIBATCHES, **QUICK, "batch_size": 16, "e_rate": 0.5}),
     "optimiser": ("training", QUICK | {"optimiser": "l-bfgs"}),
     "seed": ("seed", 3),
     "jitter": ("jitter", 1e-3),

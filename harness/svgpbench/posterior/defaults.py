@@ -19,12 +19,23 @@ MOST_WORK: Final = 5e7
 
 A fit of 20,000 rows of kin40k took 105 s of one core."""
 
+FEW_ROWS: Final = 1000
+"""Most rows that always train as one batch."""
+
 MINIBATCHES: Final[Mapping[str, Any]] = {
-    "batch_size": 1000,
-    "e_rate": {"start": 0.5, "decay": 0.5},
-    "m_rate": 0.05,
+    "batch_size": 256,
+    "e_steps": 1,
+    "m_steps": 1,
+    "e_rate": 0.1,
+    "m_rate": 0.03,
+    "cool_down": 1 / 3,
+    "em_iterations": 5000,
+    "evaluation": {"count": 40, "train_rows": 5000},
+    # the bound rises until the rates have cooled down, and a guard needs the bound of all rows
+    "until": "limit",
+    "steps": "full",
 }
-"""Training on minibatches, whose rates have to be small, and fall, for the bound to settle."""
+"""Training on minibatches: the protocol of the board, at its default rates of t-SVGP."""
 
 
 def auto_method(gaussian: bool, training: Mapping[str, Any], rows: int, inducing: int) -> str:
@@ -46,7 +57,7 @@ def is_large(training: Mapping[str, Any], rows: int, inducing: int) -> bool:
     """
     if training.get("optimiser") == "l-bfgs":
         return False
-    return rows > MINIBATCHES["batch_size"] and rows * inducing**2 > MOST_WORK
+    return rows > FEW_ROWS and rows * inducing**2 > MOST_WORK
 
 
 def training_of(
@@ -69,7 +80,9 @@ def training_of(
         usual["optimiser"] = "l-bfgs"
     if not (method.collapsed or method.first_order):
         usual["e_steps"] = 4
-    # e_rate 0.5 is one of natural gradients; for a first-order method it would be Adam's rate
+    # these rates are of natural gradients; a first-order method keeps those of Adam
     if large or ("batch_size" in given and not method.first_order):
         usual |= MINIBATCHES
+        if "trace_every" in given:
+            del usual["evaluation"]
     return usual | dict(given)

@@ -92,7 +92,8 @@ def fit(
         kernel: name, or the table of an experiment file.
         inducing: number of inducing inputs, at most one per distinct row; or the table of an experiment file.
         training: table of an experiment file. By default the training ends once the bound has settled, after
-            at most 100 EM iterations; its steps are guarded, so that the bound of a full batch never falls.
+            at most 100 EM iterations; its steps are guarded, so that the bound never falls. On minibatches it
+            takes 5,000 iterations by the protocol of the board.
         backend: `jax`, `torch:compile`, …; its framework is loaded in a separate process.
         dtype: float64 or float32.
         device: cpu or cuda.
