@@ -50,7 +50,7 @@ COMMON = {"steps": "guarded", "until": "settled", "em_iterations": LIMIT}
         ({}, "t-svgp", {}, "float64", False, {"e_steps": 4}),
         ({"e_steps": 1, "until": "limit"}, "t-svgp", {}, "float64", False, {"e_steps": 1, "until": "limit"}),
         ({}, "q-svgp", {"optimiser": "adam"}, "float64", False, {}),
-        ({}, "t-svgp", {}, "float64", True, {**MINIBATCHES}),
+        ({}, "t-svgp", {}, "float64", True, dict(MINIBATCHES)),
         (
             {"batch_size": 32},
             "t-svgp",

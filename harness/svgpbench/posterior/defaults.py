@@ -30,7 +30,7 @@ MINIBATCHES: Final[Mapping[str, Any]] = {
     "m_rate": 0.03,
     "cool_down": 1 / 3,
     "em_iterations": 5000,
-    "evaluation": {"count": 40, "train_rows": 5000},
+    "evaluation": {"count": 40},
     # the bound rises until the rates have cooled down, and a guard needs the bound of all rows
     "until": "limit",
     "steps": "full",

@@ -46,7 +46,6 @@ LINES: Final = "device.jsonl"
 MOST_ENTRIES: Final = 2**28
 """Most numbers of a stack of matrices: 2 GiB in float64, of which a chain of operations holds several."""
 
-
 WITH_GRAPHS: Final = " with CUDA graphs"
 """Ending of a name: PyTorch's compiler replays the kernels of a step as one graph ("reduce-overhead")."""
 GRAPHS: Final = {"TORCHINDUCTOR_CUDAGRAPHS": "1"}
