@@ -13,11 +13,12 @@ import pytest
 from committed_records import committed, worked
 
 from svgpbench.errors import UserError
+from svgpbench.results import merging
 from svgpbench.results.duplicates import deduplicate
 from svgpbench.results.merging import merge
 from svgpbench.results.parquet_file import write_parquet_records
 from svgpbench.results.records import Record, record_files, record_path, write_record
-from svgpbench.results.store import records_below, records_in
+from svgpbench.results.store import LoadedRecords, records_below, records_in
 
 TEN = list(committed("adam2021-fig3")[::120])
 """Ten records of Figure 3, of three backends."""
@@ -183,6 +184,26 @@ def test_what_cannot_be_collected_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no records below .*torn; .* is not a record"):
         merge([tmp_path / "torn"], tmp_path / "r")
     assert not (tmp_path / "r").exists()
+
+
+def test_a_merge_into_a_new_folder_keeps_others_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results, others = tmp_path / "results", []
+    write_record(tmp_path / "a", TEN[0])
+
+    def read_while_another_merges(folder: Path) -> LoadedRecords:
+        code = (
+            "import sys; from pathlib import Path; from svgpbench.results.merging import merge\n"
+            "merge([Path(sys.argv[1])], Path(sys.argv[2]))"
+        )
+        command = [sys.executable, "-c", code, str(tmp_path / "a"), str(folder)]
+        others.append(subprocess.run(command, capture_output=True, text=True, check=False).stderr)
+        return records_in(folder)
+
+    monkeypatch.setattr(merging, "records_in", read_while_another_merges)
+    assert merge([tmp_path / "a"], results).added == 1
+    assert "another command puts records into" in others[0]
 
 
 def test_two_merges_into_one_folder_do_not_lose_what_the_other_adds(tmp_path: Path) -> None:

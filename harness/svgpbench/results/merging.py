@@ -12,7 +12,7 @@ from svgpbench.results.cell_locks import FileLocks
 from svgpbench.results.duplicates import LocatedRecord, deduplicate
 from svgpbench.results.parquet_file import write_parquet_records
 from svgpbench.results.records import parquet_path, record_path, set_aside
-from svgpbench.results.store import check_writable, records_below, records_in
+from svgpbench.results.store import LoadedRecords, check_writable, records_below, records_in
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,12 @@ def merge(folders: Sequence[Path], results: Path, newest: bool = False) -> Merge
     Raises `UserError` as `records_below` and `deduplicate` do, and if the folder cannot be written or another
     process merges into it.
     """
+    incoming = records_below(folders)
+    if not results.is_dir():
+        deduplicate(incoming.stored, newest)  # conflicts leave no empty folder behind
+        check_writable(results)
     with exclusive_lock(results):
-        return _merge(folders, results, newest)
+        return _merge(incoming, results, newest)
 
 
 @contextmanager
@@ -44,9 +48,6 @@ def exclusive_lock(results: Path) -> Iterator[None]:
     Of two merges at the same time, each would lose the records of the other. Raises `UserError` if another
     merge is running.
     """
-    if not results.is_dir():
-        yield
-        return
     locks = FileLocks.in_folder(results)
     try:
         if not locks.acquire("merge"):
@@ -58,14 +59,13 @@ def exclusive_lock(results: Path) -> Iterator[None]:
         locks.close()
 
 
-def _merge(folders: Sequence[Path], results: Path, newest: bool) -> Merged:
-    incoming, existing = records_below(folders), records_in(results)
+def _merge(incoming: LoadedRecords, results: Path, newest: bool) -> Merged:
+    existing = records_in(results)
     existing_ids = {(located.path, located.record.cell_id) for located in existing.stored}
     merged = deduplicate([*existing.stored, *incoming.stored], newest)
     added = [
         located for located in merged if (located.path, located.record.cell_id) not in existing_ids
     ]
-    check_writable(results)
     experiments: dict[str, list[LocatedRecord]] = {}
     for located in merged:
         experiments.setdefault(located.record.config.experiment, []).append(located)
