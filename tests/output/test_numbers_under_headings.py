@@ -10,9 +10,11 @@ import pytest
 from hand_records import cell, collected, record
 from rich.console import Console
 
+from svgpbench.config import DataConfig
 from svgpbench.output.built_table import BuiltTable
 from svgpbench.output.number_formats import difference, plus_minus
 from svgpbench.output.result_table import Finals
+from svgpbench.results.records import Record
 
 REGRESSION = {"elbo": -210.0, "nlpd": 1.5, "nlpd_original": 3.5, "rmse": 0.25, "rmse_original": 8.0}
 CLASSES = {"elbo": -65.0, "nlpd": 0.75, "error_rate": 0.125}
@@ -131,6 +133,22 @@ def test_two_backends_are_shown_with_their_names_before_the_numbers() -> None:
     ]
     (alone,) = markdown_tables(Finals().build(collected(*records), ("torch",)).to_markdown())
     assert [(row["ELBO"], "backend" in row) for row in alone] == [("-2.000", False)]
+
+
+def test_footnotes_say_which_scores_are_of_standardised_targets() -> None:
+    raw = DataConfig(name="airfoil", standardise_y=False)
+    of_raw = record(cell().model_copy(update={"data": raw}), nlpd=1.0, rmse=2.0, nlpd_original=1.0)
+    of_others = record(cell("naval"), nlpd=1.0, rmse=2.0, nlpd_original=3.0)
+    columns = ("nlpd", "rmse", "nlpd_original")
+
+    def units(*records: Record) -> str:
+        return Finals(metrics=columns).build(collected(*records)).footnotes[2]
+
+    assert units(of_raw) == "NLPD, RMSE and NLPD [y] in the units of y"
+    assert units(of_raw, of_others) == (
+        "NLPD and RMSE of y standardised by the training part, on data whose y is standardised; "
+        "NLPD [y] in the units of y"
+    )
 
 
 def test_footnotes_say_where_and_in_which_units() -> None:

@@ -30,11 +30,6 @@ from svgpbench.stats.differences import REPLICATE
 from svgpbench.stats.means import WHICH_ERROR, means_and_errors, overlap
 from svgpbench.stats.ranks import ENOUGH, FEWEST, Ranks, average_ranks, critical_difference
 
-UNITS = {
-    "standardised": "of y standardised by the training part",
-    "original": "in the units of y",
-}
-
 
 class Finals(TableKind):
     """Final metrics by data set, method and backend: mean ± standard error over splits and seeds.
@@ -94,7 +89,7 @@ class Finals(TableKind):
             name,
             tuple(tables),
             rows,
-            tuple(_meanings(rows, shown, metrics, ranks)),
+            tuple(_meanings(records, rows, shown, metrics, ranks)),
             tuple(notes),
             {
                 "metrics": {
@@ -230,6 +225,7 @@ def _about_ranks(ranks: Mapping[str, Ranks]) -> Iterator[str]:
 
 
 def _meanings(
+    records: Sequence[Record],
     rows: pd.DataFrame,
     shown: Sequence[str],
     metrics: Sequence[Metric],
@@ -242,12 +238,8 @@ def _meanings(
     yield f"mean over the cells of n splits{seeds} that ended well{where}"
     yield f"±: standard error, {WHICH_ERROR}"
     metrics = [metric for metric in metrics if any(metric.fits(task) for task in tasks)]
-    units = []
-    for y, text in UNITS.items():
-        if titles := [metric.title for metric in metrics if metric.y == y]:
-            units.append(f"{listed(titles)} {text}")
-    if units and "regression" in tasks:
-        yield "; ".join(units)
+    if "regression" in tasks:
+        yield from _units(records, metrics)
     yield from (f"{metric.title}: {metric.formula}" for metric in metrics if metric.formula)
     if rows["backends_differ"].notna().any():
         names = ", ".join(dict.fromkeys(rows["backend"]))
@@ -256,6 +248,26 @@ def _meanings(
         yield "Δ rounding: the same between a cell and its replica with inputs perturbed by rounding"
     if ranks:
         yield from _about_ranks(ranks)
+
+
+def _units(records: Sequence[Record], metrics: Sequence[Metric]) -> Iterator[str]:
+    """Yield a footnote on the units of scores of a regression, where any are shown."""
+    standardised = {
+        record.config.data.standardise_y
+        for record in records
+        if load(LIKELIHOODS, record.config.likelihood.name).task == "regression"
+    }
+    scored = [metric.title for metric in metrics if metric.y == "standardised"]
+    original = [metric.title for metric in metrics if metric.y == "original"]
+    if standardised == {False}:
+        scored, original = [], [metric.title for metric in metrics if metric.y]
+    where = "" if len(standardised) == 1 else ", on data whose y is standardised"
+    units = {
+        f"of y standardised by the training part{where}": scored,
+        "in the units of y": original,
+    }
+    if texts := [f"{listed(titles)} {text}" for text, titles in units.items() if titles]:
+        yield "; ".join(texts)
 
 
 def _failures(frame: pd.DataFrame, shown: tuple[str, ...]) -> Iterator[str]:
