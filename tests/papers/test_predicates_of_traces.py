@@ -39,8 +39,9 @@ def test_within_is_open_where_a_run_failed_whatever_its_trace_says() -> None:
 
 
 def test_within_on_one_data_set_and_not_on_another_is_mixed() -> None:
+    """Data sets stand in the order of the records."""
     frame = together(
-        planted({"A": [1.0]}, "coverage", data="x"), planted({"A": [0.1]}, "coverage", data="y")
+        planted({"A": [1.0]}, "coverage", data="y"), planted({"A": [0.1]}, "coverage", data="x")
     )
     found = judged(frame, "within", metric="coverage", method="A", at_least=0.9)
     assert found.grade == MIXED
@@ -192,6 +193,12 @@ def test_hyperparameters_drift_after_the_bound_has_converged(
     ranges: tuple[float, ...], grade: Grade
 ) -> None:
     assert judged(drifting(*ranges), "drifts", method="A", at_least=0.05).grade == grade
+
+
+def test_drifts_stand_in_the_order_of_the_records() -> None:
+    frame = together(drifting(0.2).assign(data="y"), drifting(0.01).assign(data="x"))
+    found = judged(frame, "drifts", method="A", at_least=0.05)
+    assert [effect.outcome for effect in found.effects] == ["inside", "outside"]
 
 
 def test_where_the_bound_never_converges_nothing_is_said_of_a_drift() -> None:

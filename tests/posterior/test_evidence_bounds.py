@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from svgpbench.api import (
 )
 from svgpbench.backends import load_backend
 from svgpbench.kernels.kernels import Matern52
-from svgpbench.posterior.inducing_counts import answer
+from svgpbench.posterior.inducing_counts import COUNTS, answer
 
 
 def dense(posterior: Posterior) -> tuple[float, float, float, float]:
@@ -91,6 +92,8 @@ def test_a_table_of_counts_certifies_the_smallest_that_is_enough() -> None:
     y = y + 3.0 * np.random.default_rng(2).normal(size=len(y))
     table = compare_inducing_counts(X, y, [40, 4, 12, 500])
     assert table["inducing"].tolist() == [4, 12, 40]
+    first_columns = ["inducing", "bound", "gain", "upper_bound", "missing", "enough", "share"]
+    assert list(table) == [*first_columns, "seconds", "warning"]
     best = table["upper_bound"].iloc[-1]
     assert table["missing"].tolist() == pytest.approx(((best - table["bound"]) / 80).tolist())
     assert table["enough"].tolist() == (table["missing"] <= 0.01).tolist() == [False, True, True]
@@ -106,6 +109,16 @@ def test_a_table_of_counts_certifies_the_smallest_that_is_enough() -> None:
     )
     alone = compare_inducing_counts(X, y, [4])
     assert answer(alone).startswith("No M is certified: at the hyperparameters of M = 4 more")
+
+
+def test_the_numbers_that_are_tried_are_those_of_the_page() -> None:
+    page = (
+        Path(__file__)
+        .parents[2]
+        .joinpath("docs/how-many-inducing-points.md")
+        .read_text(encoding="utf-8")
+    )
+    assert f"# tries M = {', '.join(map(str, COUNTS))}\n" in page
 
 
 def test_the_answer_names_the_first_number_with_most_of_the_gain_or_the_share_of_the_largest() -> (

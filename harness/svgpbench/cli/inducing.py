@@ -45,7 +45,10 @@ def inducing_command(
     count: Annotated[
         list[int] | None,
         typer.Option(
-            "--count", min=1, help="Number of inducing points to try; repeat for several."
+            "--count",
+            min=1,
+            help="Number of inducing points to try; repeat for several.",
+            show_default=", ".join(map(str, COUNTS)),
         ),
     ] = None,
     likelihood: Annotated[
