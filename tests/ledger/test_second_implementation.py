@@ -137,6 +137,7 @@ LEAST = {
     "cheng2017": 4,
     "cortinovis2026": 1,
     "kobe2021": 14,
+    "pescador2026": 2,
     "salimbeni2018": 9,
     "titsias2025": 8,
 }

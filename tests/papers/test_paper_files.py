@@ -18,6 +18,7 @@ CLAIMS = {
     "cheng2017": 12,
     "cortinovis2026": 9,
     "kobe2021": 19,
+    "pescador2026": 2,
     "salimbeni2018": 17,
     "titsias2025": 12,
 }

@@ -1,0 +1,1 @@
+"""Gaussian Processes Benchmark Settings."""
