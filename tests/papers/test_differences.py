@@ -10,7 +10,13 @@ import pytest
 from planted_frames import around, planted, reversed_around, together
 from scipy import stats
 
-from svgpbench.stats.differences import Sample, interval_outcome, sampled, units_that_decide
+from svgpbench.stats.differences import (
+    Sample,
+    interval_outcome,
+    sampled,
+    units_of_width,
+    units_that_decide,
+)
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.over_sets import data_sets, over_sets
 from svgpbench.stats.rules import RULES
@@ -193,6 +199,12 @@ def test_undecided_names_the_fewest_units_that_would_decide() -> None:
         half = sample.half_width(count)
         outcome = interval_outcome(sample.mean - half, sample.mean + half, 0.01)
         assert (outcome != Outcome.undecided) == decided
+
+
+def test_more_than_a_thousand_units_are_no_number() -> None:
+    sample = Sample(np.array([0.001, 0.041, 0.02, 0.03, 0.01]), 0.0, "starts")
+    assert units_of_width(sample, 2 * sample.half_width(1000)) == 1000
+    assert units_of_width(sample, 2 * sample.half_width(1001)) is None
 
 
 def test_no_number_of_overlapping_splits_decides_what_overlap_alone_leaves_open() -> None:

@@ -103,6 +103,16 @@ def test_whether_a_printed_number_lasts_is_open_where_no_trace_tells() -> None:
         assert ("is not recorded" in found.effects[0].note) == (lasts == OPEN)
 
 
+def test_what_keeps_a_grade_that_lasts_open_is_named() -> None:
+    (carried,) = judged(ended(0.14), "ordering", LASTING, **AB).effects
+    assert carried.note == "its change over the last quarter could carry it over"
+    noisy = ended(0.14)
+    for column in ("nlpd", "nlpd, end", "nlpd, before", "nlpd, median"):
+        noisy[column] += np.array([0.0] * 5 + [0.4, -0.4, 0.4, -0.4, 0.0])
+    (noise,) = judged(noisy, "ordering", LASTING, **AB).effects
+    assert noise.note.endswith("would decide")
+
+
 def test_an_interval_is_widened_on_both_sides() -> None:
     (plain,) = judged(ended(0.11), "ordering", **AB).effects
     (wide,) = judged(ended(0.11), "ordering", LASTING, **AB).effects

@@ -44,6 +44,15 @@ def test_what_is_higher_the_better_is_ranked_the_other_way() -> None:
     assert [rank.mean for rank in ranks.by_method] == [3.0, 2.0, 1.0]
 
 
+def test_of_two_methods_the_intervals_mirror_each_other() -> None:
+    frame = on_sets(*[A_FIRST] * 7, *[B_FIRST] * 4)
+    ranks = average_ranks(frame, "nlpd", "lower", ("A", "B"))
+    assert ranks is not None
+    a, b = ranks.by_method
+    assert (a.low, a.high) == pytest.approx((3.0 - b.high, 3.0 - b.low))
+    assert 1.0 < a.low < a.mean < a.high < 2.0
+
+
 def test_ties_share_their_ranks() -> None:
     tied: dict[str, Values] = {"A": [0.5], "B": [0.4], "C": [0.4]}
     assert means(on_sets(*[tied] * 5)) == {"A": 3.0, "B": 1.5, "C": 1.5}

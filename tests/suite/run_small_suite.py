@@ -23,7 +23,9 @@ def run_here(folder: Path) -> bool:
         find_record.try_all(tasks)
         return not summary.interrupted
 
-    return run_protocol(suite, BUDGETS, suite.problems, suite.entrants, find_record, execute)
+    return run_protocol(
+        suite, BUDGETS, suite.problems, suite.entrants, find_record, execute, at_once=1
+    )
 
 
 def outcomes_in(folder: Path) -> Outcomes:

@@ -59,6 +59,8 @@ def test_an_answer_rests_on_problems_of_the_likelihood_and_size_if_they_are_five
     group = group_of(SUITE, ran, "bernoulli-probit", SMALL)
     assert [x.title for x in group.problems] == LABELS
     assert group.name == "bernoulli-probit; only 1 with about as many rows as yours"
+    four = group_of(SUITE, [*LABELS[1:], "airfoil"], "bernoulli-probit", SMALL)
+    assert four.name == "all likelihoods; only 4 with bernoulli-probit"
     whole = group_of(SUITE, ran, "gaussian", SMALL)
     assert [x.title for x in whole.problems] == ["airfoil", "kin8nm", *LABELS]
     assert whole.name == "all likelihoods; only 2 with gaussian"
@@ -106,6 +108,16 @@ def test_a_recommendation_has_its_wins_gain_rates_and_seconds() -> None:
     counts = sorted(iterations[x, DUAL] for x in ("airfoil", "kin8nm", "boston:no-rad"))
     assert first.iterations == counts[1]
     assert first.whole_run == pytest.approx(counts[1] * ms[0] / 1e3)
+
+
+def test_three_are_recommended_also_of_a_table_beyond_all_sizes() -> None:
+    labels = [x.label for x in SUITE.entrants if not x.reference and not x.bases][:4]
+    runs = [run("airfoil", x, 1.0 + 0.125 * place) for place, x in enumerate(labels)]
+    trials = [trial("airfoil", x, 0.1, 0.03, 1.0) for x in labels]
+    outcomes = Outcomes(pd.DataFrame(runs), pd.DataFrame(trials))
+    advice = advise(SUITE, outcomes, "gaussian", 2 * LARGE.rows_below, 8)
+    assert [x.entrant for x in advice.recommended] == labels[:3]
+    assert advice.inducing == LARGE.inducing > MIDDLE.inducing
 
 
 def test_a_likelihood_without_times_at_a_size_has_those_of_the_size() -> None:
@@ -195,7 +207,9 @@ def test_the_written_experiment_runs_the_cells_of_the_suite(data: str, tmp_path:
             assert getattr(cell, part) == getattr(own, part), part
 
 
-@pytest.mark.parametrize(("rows", "count", "bases"), [(60, 48, (16, 32)), (500, 50, (35, 70))])
+@pytest.mark.parametrize(
+    ("rows", "count", "bases"), [(3, 2, (1, 1)), (60, 48, (16, 32)), (500, 50, (35, 70))]
+)
 def test_a_small_table_gets_no_more_inducing_inputs_than_rows_that_train(
     rows: int, count: int, bases: tuple[int, int], tmp_path: Path
 ) -> None:

@@ -186,6 +186,9 @@ def test_a_reference_is_no_entrant_and_is_not_the_fastest() -> None:
     assert list(board.factors("seconds_90")["B"])[:3] == [1.0, 1.0, 1.0]
     (shares,) = board.references().values()
     assert shares.to_dict() == pytest.approx({"tie": 1.0, "failed": 1.0, "missing": 0.475})
+    lost = (runs["entrant"] == "A") & (runs["problem"] == "tie")
+    failed = Outcomes(runs.assign(status=runs["status"].mask(lost, "diverged")), searched)
+    assert Board(failed, ["B", "C"]).references()["A"]["tie"] == 0.0
     assert board.problems == ["tie", "failed", "missing"]
 
 
@@ -268,7 +271,10 @@ def test_how_often_a_chosen_rate_is_an_end_of_the_grid() -> None:
     runs[["e_rate", "m_rate"]] = [chosen[x] for x in runs["problem"]]
     pairs = [(e, m) for e in (0.1, 0.3, 1.0) for m in (0.01, 0.03, 0.1)]
     columns = ("problem", "entrant", "stage", "e_rate", "m_rate", "status", "nlpd")
-    trials = [("tie", x, 1, *pair, "ok", 1.0) for x in "ABC" for pair in pairs]
+    trials = [("tie", x, 1, *pair, "ok", 1.0) for x in "AC" for pair in pairs]
+    trials += [
+        ("tie", "B", 1, 10 * e, 10 * m, "ok", 1.0) for e, m in pairs
+    ]  # has a grid of its own
     second = ("tie", "A", 2, 9.0, 0.03, "ok", 1.0)
     board = Board(Outcomes(runs, pd.DataFrame([*trials, second], columns=columns)), ["A", "C"])
     assert board.at_edges()["A"] == pytest.approx(RatePair(2 / 3, 1 / 3))

@@ -20,8 +20,9 @@ from svgpbench.errors import UserError
 from svgpbench.experiments.cell import identify
 from svgpbench.results.records import Record, write_record
 from svgpbench.suite.board import Board
-from svgpbench.suite.cells import SuiteRun, cell_of, task
-from svgpbench.suite.outcomes import Outcomes, finished, outcomes
+from svgpbench.suite.cells import SuiteRun, cell_of, read_iterations, task
+from svgpbench.suite.joining import with_entrant
+from svgpbench.suite.outcomes import Outcomes, finished, outcomes, read_outcomes
 from svgpbench.suite.protocol import RecordFinder, run_protocol, stages
 from svgpbench.suite.schema import Entrant, Suite, SuiteProblem, load_suite
 
@@ -256,6 +257,8 @@ def test_outcomes_by_hand() -> None:
     assert row["seconds_99"] == pytest.approx(0.18 * 10 ** (0.23 / 0.25), rel=5e-6)
     first = trials[trials["entrant"] == "t-SVGP"]
     assert first["stage"].to_list() == [1] * 12 + [2] * 4
+    pairs = first[["e_rate", "m_rate"]].iloc[:12].to_numpy().tolist()
+    assert pairs == [[e, m] for e in RATES["e_rates"] for m in RATES["m_rates"]]
     assert first["nlpd"].iloc[0] == pytest.approx(1.0 + 7.0 + 0.007)
 
 
@@ -326,6 +329,32 @@ def test_records_that_other_code_of_a_plugin_made_run_again_once(tmp_path: Any) 
         find_record.try_all([x])
         assert find_record(x) is not None
         assert RecordFinder(tmp_path, any_status=True)(x) is not None
+
+
+def test_a_run_that_failed_for_its_machine_counts_on_a_board(tmp_path: Any) -> None:
+    """Of the suite's entrants and of a new one; its problem would be missing for ever."""
+    entrant = BY_LABEL["t-SVGP"]
+    new = entrant.model_copy(update={"label": "mine"})
+    budgets = read_iterations()
+    own = {(PROBLEM.title, "mine"): 900}
+    for one, counts in ((entrant, budgets), (new, own)):
+        memory = Memory()
+        arguments = (SUITE, counts, [PROBLEM], [one], memory.find_record, memory.execute)
+        assert run_protocol(*arguments, at_once=1)
+        for x in memory.executed:
+            made = memory.records[key(x)]
+            if x.stage == "run" and x.fold == 4:
+                made = record(x.cell, status="oom", data=made.data)
+            identity = identify(x.cell)
+            own_id = {"cell_id": identity.cell_id, "config": identity.config}
+            write_record(tmp_path, made.model_copy(update=own_id))
+    statuses = ["ok"] * 4 + ["oom"]
+    read = read_outcomes(SUITE, [PROBLEM], [entrant], tmp_path).runs
+    assert read["status"].to_list() == statuses
+    shipped = read_outcomes(SUITE, [PROBLEM], [entrant], tmp_path)
+    together = with_entrant(SUITE, shipped, [PROBLEM], new, own, dict.fromkeys(own, 2.0), tmp_path)
+    runs = together.runs[together.runs["entrant"] == "mine"]
+    assert runs["status"].to_list() == statuses
 
 
 def test_cells_of_trials_and_runs() -> None:

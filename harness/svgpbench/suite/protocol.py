@@ -77,7 +77,7 @@ def run_protocol(
     find_record: FindRecord,
     execute: Callable[[list[SuiteRun]], bool],
     *,
-    at_once: int = 1,
+    at_once: int,
 ) -> bool:
     """Run all that is missing of the protocol; return False if it was interrupted.
 
