@@ -45,7 +45,7 @@ def test_what_is_higher_the_better_is_ranked_the_other_way() -> None:
 
 
 def test_of_two_methods_the_intervals_mirror_each_other() -> None:
-    frame = on_sets(*[A_FIRST] * 7, *[B_FIRST] * 4)
+    frame = on_sets(*[A_FIRST] * 6, *[B_FIRST] * 6)
     ranks = average_ranks(frame, "nlpd", "lower", ("A", "B"))
     assert ranks is not None
     a, b = ranks.by_method

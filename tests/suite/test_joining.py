@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hand_records import record
 
 from svgpbench.cli import leaderboard
 from svgpbench.cli.application import exit_code
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
+from svgpbench.experiments.cell import identify
+from svgpbench.results.records import write_record
 from svgpbench.suite import joining, step_times
 from svgpbench.suite.board import Board
 from svgpbench.suite.cells import SuiteRun, read_iterations
@@ -241,6 +244,25 @@ def test_budgets_are_collected_with_the_records(
     monkeypatch.setattr(joining, "ratios", never)
     for entrant in entrants:
         own_iterations(SUITE, AIRFOIL_AND_PIMA[:1], entrant, file, never)
+
+
+def test_an_iteration_is_timed_at_the_end_of_runs_that_ended_well(tmp_path: Path) -> None:
+    traces = [([0, 10, 30], [0.0, 9.0, 11.0]), ([0, 20], [0.0, 1.0]), ([0, 20], [0.0, 1.0])]
+
+    def run(cells: list[CellConfig], folder: Path) -> bool:
+        for place, (iterations, seconds) in enumerate(traces):  # the last cell has no record
+            identity = identify(cells[place])
+            trace = {"iteration": iterations, "seconds": seconds}
+            made = record(identity.config, 1.0, trace=trace)
+            if place == 2:
+                made = made.model_copy(update={"status": "diverged"})
+            write_record(folder, made.model_copy(update={"cell_id": identity.cell_id}))
+        return True
+
+    turns = [(AIRFOIL_AND_PIMA[0], x) for x in SUITE.entrants[:4]]
+    found = step_times._timed(SUITE, turns, 0, tmp_path, run)
+    labels = [x.label for _, x in turns]
+    assert found == {("airfoil", labels[0]): 100.0, ("airfoil", labels[1]): 50.0}
 
 
 def test_a_ratio_is_of_neighbours_and_each_is_the_first_in_every_other_round(
