@@ -280,7 +280,9 @@ def test_a_ratio_is_of_neighbours_and_each_is_the_first_in_every_other_round(
 
     monkeypatch.setattr(step_times, "_timed", timed)
     pair = entrant_called("A"), entrant_called("B")
-    found = step_times.ratios(SUITE, AIRFOIL_AND_PIMA, *pair, never)
+    rounds: list[int] = []
+    found = step_times.ratios(SUITE, AIRFOIL_AND_PIMA, *pair, never, rounds.append)
+    assert rounds == [*range(1, step_times.ROUNDS_OF_A_PAIR + 1)]
     assert found.index.tolist() == ["airfoil", "pima"]
     np.testing.assert_allclose(found[["ratio", "low", "high"]], 1.5)
     assert orders[0] == ["airfoil B", "airfoil A", "pima B", "pima A"]
