@@ -272,9 +272,8 @@ def test_how_often_a_chosen_rate_is_an_end_of_the_grid() -> None:
     pairs = [(e, m) for e in (0.1, 0.3, 1.0) for m in (0.01, 0.03, 0.1)]
     columns = ("problem", "entrant", "stage", "e_rate", "m_rate", "status", "nlpd")
     trials = [("tie", x, 1, *pair, "ok", 1.0) for x in "AC" for pair in pairs]
-    trials += [
-        ("tie", "B", 1, 10 * e, 10 * m, "ok", 1.0) for e, m in pairs
-    ]  # has a grid of its own
+    # B has a grid of its own
+    trials += [("tie", "B", 1, 10 * e, 10 * m, "ok", 1.0) for e, m in pairs]
     second = ("tie", "A", 2, 9.0, 0.03, "ok", 1.0)
     board = Board(Outcomes(runs, pd.DataFrame([*trials, second], columns=columns)), ["A", "C"])
     assert board.at_edges()["A"] == pytest.approx(RatePair(2 / 3, 1 / 3))

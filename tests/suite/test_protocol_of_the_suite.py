@@ -349,9 +349,8 @@ def test_a_run_that_failed_for_its_machine_counts_on_a_board(tmp_path: Any) -> N
             own_id = {"cell_id": identity.cell_id, "config": identity.config}
             write_record(tmp_path, made.model_copy(update=own_id))
     statuses = ["ok"] * 4 + ["oom"]
-    read = read_outcomes(SUITE, [PROBLEM], [entrant], tmp_path).runs
-    assert read["status"].to_list() == statuses
     shipped = read_outcomes(SUITE, [PROBLEM], [entrant], tmp_path)
+    assert shipped.runs["status"].to_list() == statuses
     together = with_entrant(SUITE, shipped, [PROBLEM], new, own, dict.fromkeys(own, 2.0), tmp_path)
     runs = together.runs[together.runs["entrant"] == "mine"]
     assert runs["status"].to_list() == statuses

@@ -238,8 +238,7 @@ def _meanings(
     yield f"mean over the cells of n splits{seeds} that ended well{where}"
     yield f"±: standard error, {WHICH_ERROR}"
     metrics = [metric for metric in metrics if any(metric.fits(task) for task in tasks)]
-    if "regression" in tasks:
-        yield from _units(records, metrics)
+    yield from _units(records, metrics)
     yield from (f"{metric.title}: {metric.formula}" for metric in metrics if metric.formula)
     if rows["backends_differ"].notna().any():
         names = ", ".join(dict.fromkeys(rows["backend"]))
@@ -266,7 +265,8 @@ def _units(records: Sequence[Record], metrics: Sequence[Metric]) -> Iterator[str
         f"of y standardised by the training part{where}": scored,
         "in the units of y": original,
     }
-    if texts := [f"{listed(titles)} {text}" for text, titles in units.items() if titles]:
+    texts = [f"{listed(titles)} {text}" for text, titles in units.items() if titles]
+    if standardised and texts:
         yield "; ".join(texts)
 
 
