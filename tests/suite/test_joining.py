@@ -14,6 +14,7 @@ from hand_records import record
 
 from svgpbench.cli import leaderboard
 from svgpbench.cli.application import exit_code
+from svgpbench.cli.suite_runs import JoinedEntrant
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import identify
@@ -194,11 +195,9 @@ def test_markdown_has_what_the_board_says_of_a_new_entrant_and_its_table(
     problems = ["pima", "airfoil"]
     fold = shipped.runs[shipped.runs["problem"].isin(problems) & (shipped.runs["fold"] == 0)]
     own = fold[fold["entrant"] == "t-SVGP"].assign(entrant="mine")
-    board = Board(
-        Outcomes(pd.concat([fold, own]), shipped.trials), ["t-SVGP", "q-SVGP Adam", "mine"]
-    )
-    added = leaderboard.AddedEntrant("mine", {(x, "mine"): 1200 for x in problems}, board)
-    monkeypatch.setattr(leaderboard, "_added", lambda *_: added)
+    both = Outcomes(pd.concat([fold, own]), shipped.trials)
+    joined = JoinedEntrant("mine", {(x, "mine"): 1200 for x in problems}, both)
+    monkeypatch.setattr(leaderboard, "_joined", lambda *_: joined)
     assert exit_code(["leaderboard", "--add", "mine", "--preset", "lite", "--markdown"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("* mine has place ") and "signs only" in out

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from small_suite import BUDGETS, small_suite, write_suite
 
-from svgpbench.cli import leaderboard
+from svgpbench.cli import suite_runs
 from svgpbench.cli.application import exit_code
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
@@ -253,7 +253,7 @@ def test_a_damaged_table_beside_the_suite_is_told_before_anything_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, name: str, text: str, option: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(leaderboard, "_run_cells", lambda *_: False)
+    monkeypatch.setattr(suite_runs, "_run_cells", lambda *_: False)
     write_suite(tmp_path)
     pd.DataFrame(BUDGETS, index=["n"]).T["n"].unstack().to_csv("small-iterations.csv")
     (tmp_path / name).write_text(text)
@@ -275,7 +275,7 @@ def test_problems_without_iterations_are_left_out_before_the_first_run(
         ran.extend(x.data.name for x in cells)
         return False
 
-    monkeypatch.setattr(leaderboard, "_run_cells", run_cells)
+    monkeypatch.setattr(suite_runs, "_run_cells", run_cells)
     assert exit_code(["leaderboard", "--suite", "small.toml", "--run"]) == 130
     assert set(ran) == {"banana"}
     told = " ".join(capsys.readouterr().err.split())
