@@ -148,7 +148,7 @@ def test_the_floor_of_a_float32_step_moves_bytes_of_float32(
     monkeypatch.setattr(prepared, "first_call", lambda *_: (0.0, SimpleNamespace(ops=0, call=0)))
     monkeypatch.setattr(prepared, "measure_ops", lambda *_: bound_by_memory)
     monkeypatch.setattr(prepared, "measure_blas", lambda *_: bound_by_memory)
-    monkeypatch.setattr(prepared.timing, "warm_up", lambda call: 1.0)
+    monkeypatch.setattr(prepared.timed_calls, "warm_up", lambda call: 1.0)
     case = ("e_step", "torch", "t-svgp", "tiny")
     floors = [1.0 / prepared.floor_ratio(*case, dtype, "cpu") for dtype in ("float64", "float32")]
     assert floors[0] == work_of(make_problem("tiny"), "t-svgp", "e_step").least_bytes

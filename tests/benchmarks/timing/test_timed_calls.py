@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from fake_time import Clock, LazyOps, install
 
+from svgpbench.benchmarks.timed_calls import WARM_CALLS, WARM_S, first_call, time_calls, warm_up
 from svgpbench.benchmarks.timing import worker
 from svgpbench.benchmarks.timing.cases import STEPS, build_case
 from svgpbench.benchmarks.timing.problems import make_problem
-from svgpbench.benchmarks.timing.timing import WARM_CALLS, WARM_S, first_call, time_calls, warm_up
 from svgpbench.benchmarks.timing.worker import prepare
 from svgpbench.libraries.steps import CACHED_ROWS
 

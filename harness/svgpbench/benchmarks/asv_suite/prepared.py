@@ -12,7 +12,7 @@ import os
 import sys
 
 from svgpbench.backends import framework_missing, load_backend
-from svgpbench.benchmarks.timing import timing
+from svgpbench.benchmarks import timed_calls
 from svgpbench.benchmarks.timing.cases import STEPS, TimedCase, build_case
 from svgpbench.benchmarks.timing.floor import least_seconds, work_of
 from svgpbench.benchmarks.timing.problems import make_problem
@@ -65,7 +65,7 @@ def first_call(
     `setup` before each sample.
     """
     case = build(step, backend, method, problem, dtype, device)
-    seconds, result = timing.first_call(case.call)
+    seconds, result = timed_calls.first_call(case.call)
     expected = reference_elsewhere(problem, method, step)
     if why := why_not_timed(case.figure(result), expected, dtype):
         raise NotImplementedError(why)
@@ -90,12 +90,12 @@ def floor_ratio(
     rows = max(len(built.y), len(built.y_new))
     sizes = Sizes(len(built.Z), rows, built.model().latents)
     rates = best_of([measure_ops(case.ops, sizes), measure_blas(sizes, threads())])
-    return timing.warm_up(case.call) / STEPS[step] / least_seconds(work, rates)
+    return timed_calls.warm_up(case.call) / STEPS[step] / least_seconds(work, rates)
 
 
 @functools.cache
 def warm(step: str, backend: str, method: str, problem: str, dtype: str, device: str) -> TimedCase:
     """Return the case of `first_call` after warm-up calls."""
     _, case = first_call(step, backend, method, problem, dtype, device)
-    timing.warm_up(case.call)
+    timed_calls.warm_up(case.call)
     return case

@@ -24,12 +24,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from svgpbench.backends import framework_of, load_backend
+from svgpbench.benchmarks.timed_calls import first_call, warm_up
 from svgpbench.benchmarks.timing.cases import build_case
 from svgpbench.benchmarks.timing.compare import run_speed
 from svgpbench.benchmarks.timing.problems import make_problem
 from svgpbench.benchmarks.timing.rates import Sizes, measure_ops
 from svgpbench.benchmarks.timing.record_files import write_report
-from svgpbench.benchmarks.timing.timing import first_call, warm_up
 from svgpbench.checks import quick_check
 from svgpbench.config import BackendConfig
 from svgpbench.environment import describe

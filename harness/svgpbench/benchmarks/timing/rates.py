@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import blas, lapack
 
-from svgpbench.benchmarks.timing.timing import first_call, warm_up
+from svgpbench.benchmarks.timed_calls import first_call, warm_up
 from svgpbench.config import Positive
 from svgpbench.ops import Array, Ops
 from svgpbench.runs.worker_setup import forget_programs

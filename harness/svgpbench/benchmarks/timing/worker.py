@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 
 from svgpbench.backends import load_backend
+from svgpbench.benchmarks.timed_calls import first_call, time_calls, warm_up
 from svgpbench.benchmarks.timing.cases import TimedCase, build_case
 from svgpbench.benchmarks.timing.problems import TimedProblem
 from svgpbench.benchmarks.timing.rates import Sizes, measure_blas, measure_ops
-from svgpbench.benchmarks.timing.timing import first_call, time_calls, warm_up
 from svgpbench.environment import describe
 from svgpbench.errors import NoAutodiffError
 from svgpbench.plugins import BACKENDS, load

@@ -20,7 +20,6 @@ An answer may be `refused`, with the reason. A script offers
 from __future__ import annotations
 
 import argparse
-import gc
 import importlib.util
 import json
 import os
@@ -32,9 +31,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-
-# as in `timing/timing.py`, whose package imports more than NumPy
-WARM_CALLS, WARM_S = 3, 0.3
 
 Rows = tuple[Any, Any]  # X [b, D], y [b]
 
@@ -74,6 +70,7 @@ def main() -> None:
     parser.add_argument("--parent", type=int, default=0, help="process id to live no longer than")
     options = parser.parse_args()
     find_svgpbench()
+    from svgpbench.benchmarks.timed_calls import time_calls
     from svgpbench.runs.parent_process import end_with, error_line, listen, take_pipes
 
     requests, answers = take_pipes()
@@ -114,7 +111,9 @@ def main() -> None:
 
                 say(start_and_walk(peer, load_arrays(request["arrays"]), request, say))
             else:
-                say({"seconds": time_calls(*prepared[key], request["calls"])})
+                step, call = prepared[key]
+                step.reset()
+                say({"seconds": time_calls(call, request["calls"])})
         except NotImplementedError as reason:
             say({"refused": str(reason)})
         except Exception as error:
@@ -164,6 +163,7 @@ def prepare(step: Step) -> dict[str, Any]:
     These are the fastest mode, the seconds of its first call, its figure and the seconds of its fastest warm
     call; `modes` has the seconds or the error of every mode.
     """
+    from svgpbench.benchmarks.timed_calls import first_call, warm_up
     from svgpbench.runs.parent_process import error_line
 
     answers: list[dict[str, Any]] = []
@@ -171,7 +171,7 @@ def prepare(step: Step) -> dict[str, Any]:
     for mode, call in step.modes.items():
         step.reset()
         try:
-            first_s, result = timed(call)
+            first_s, result = first_call(call)
             # before the warm calls, which go on from this result: the figure is that of one step
             figure = step.figure(result)
             modes[mode] = warm_up(call)
@@ -189,26 +189,6 @@ def prepare(step: Step) -> dict[str, Any]:
     return min(answers, key=lambda answer: float(answer["call_s"])) | {"modes": modes}
 
 
-def warm_up(call: Callable[[], Any]) -> float:
-    """Call at least `WARM_CALLS` times and for `WARM_S` seconds. Return the seconds of the fastest."""
-    seconds: list[float] = []
-    end = time.perf_counter() + WARM_S
-    while len(seconds) < WARM_CALLS or time.perf_counter() < end:
-        seconds.append(timed(call)[0])
-    return min(seconds)
-
-
-def time_calls(step: Step, call: Callable[[], Any], count: int) -> list[float]:
-    """Return the seconds of each of `count` calls from the start, without garbage collection."""
-    step.reset()
-    gc.collect()
-    gc.disable()
-    try:
-        return [timed(call)[0] for _ in range(count)]
-    finally:
-        gc.enable()
-
-
 class Training:
     """Training of a learner on its minibatches, in its fastest mode. The clock runs only while it trains.
 
@@ -217,6 +197,8 @@ class Training:
     """
 
     def __init__(self, peer: Any, arrays: dict[str, Any], method: str, mode: str) -> None:
+        from svgpbench.benchmarks.timed_calls import first_call
+
         if not hasattr(peer, "learner"):
             raise NotImplementedError("its script offers no learner")
         self.arrays, self.iterations, self.seconds = arrays, 0, 0.0
@@ -226,7 +208,10 @@ class Training:
         if len(modes) == 1:  # nothing to choose
             ((name, call),) = modes.items()
             # two calls: the first may return a state of other types, for which the second compiles
-            self.prepared = {"mode": name, "first_call_s": timed(call)[0] + timed(call)[0]}
+            self.prepared = {
+                "mode": name,
+                "first_call_s": first_call(call)[0] + first_call(call)[0],
+            }
         else:
             self.prepared = prepare(self.learner)
         self.call = modes[self.prepared["mode"]]
@@ -259,13 +244,6 @@ class Training:
             mean, variance, noise_variance = self.learner.predict()
             np.savez(into, mean=mean, variance=variance, noise_variance=noise_variance)
         return {"elbo": self.learner.elbo()}
-
-
-def timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the seconds of a call, and its result."""
-    start = time.perf_counter()
-    result = call()
-    return time.perf_counter() - start, result
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Timers of single calls: the first call, warm-up and rounds. A call must wait for its own result."""
+"""Timers of single calls: the first call, warm-up and rounds. A call must wait for its own result.
+
+Peers import this file too, so it needs the standard library alone.
+"""
 
 from __future__ import annotations
 
