@@ -36,7 +36,7 @@ LIBRARIES = {
     "q-SVGP": ("svgpbench", "q-svgp"),
     "GPflow": ("gpflow", "natgrad"),
     "GPyTorch": ("gpytorch", "ngd"),
-    "GPJax": ("gpjax", "natgrad"),
+    "GPJax": ("gpjax", "whitened"),
 }
 
 

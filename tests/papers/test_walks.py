@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from svgpbench.benchmarks.records import Status, append
-from svgpbench.benchmarks.stability.plan import StabilityCell, read_plan
+from svgpbench.benchmarks.stability.plan import read_plan
 from svgpbench.benchmarks.stability.records import StabilityRecord
 from svgpbench.papers import load_paper
 from svgpbench.papers.evidence.stability import load_stability
@@ -26,14 +26,14 @@ def walk(
     **changes: Any,
 ) -> None:
     library = "gpflow" if method == "natgrad" else "svgpbench"
-    steps, plan = changes.pop("steps", PLAN.steps), changes.pop("plan", "")
+    others = {name: changes.pop(name) for name in ("steps", "plan") if name in changes}
     point = PLAN.centre.model_copy(update={"rate": rate, **changes})
     append(
         folder,
         StabilityRecord(
-            run=StabilityCell("naval", library, method, point, steps, seed, plan),
+            run=PLAN.cell("naval", library, method, point, seed)._replace(**others),
             status=status,
-            step=steps,
+            step=PLAN.steps,
         ),
     )
 

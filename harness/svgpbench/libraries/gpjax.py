@@ -60,7 +60,6 @@ VERSIONS = ("gpjax", "jax", "jaxlib", "equinox", "numpyro", "optax", "numpy")
 DEFAULT_BACKOFF = 5  # shorter steps that GPJax tries by default if one leaves the cone
 FAMILIES = {
     "whitened": WhitenedVariationalGaussian,
-    "natgrad": WhitenedVariationalGaussian,  # the name in records of stability runs
     "dual": DualVariationalGaussian,
 }
 DEFAULT_SQUASH = 1e-3

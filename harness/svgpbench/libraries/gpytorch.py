@@ -52,7 +52,6 @@ SAMPLES = 100  # of GPyTorch's own draws, as many as in the other libraries
 DISTRIBUTIONS = {
     "ngd": NaturalVariationalDistribution,
     "tril-ngd": TrilNaturalVariationalDistribution,
-    "ngd-tril": TrilNaturalVariationalDistribution,  # the name in records of stability runs
 }
 FUSED = 100_000
 """Entries of K(Z, X) from which torch.compile is tried. With fewer, a step is mostly dispatch."""

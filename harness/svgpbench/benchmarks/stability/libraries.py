@@ -36,10 +36,10 @@ LIBRARIES: dict[str, Library] = {
     "gpflow": Library(GPFLOW.script, {"natgrad": "GPflow"}, (*OF_ONE_LATENT, "softmax")),
     "gpytorch": Library(
         GPYTORCH.script,
-        {"ngd": "GPyTorch", "ngd-tril": "GPyTorch tril"},
+        {"ngd": "GPyTorch", "tril-ngd": "GPyTorch tril"},
         (*OF_ONE_LATENT, "softmax"),
     ),
-    "gpjax": Library(GPJAX.script, {"natgrad": "GPJax", "dual": "GPJax dual"}, OF_ONE_LATENT),
+    "gpjax": Library(GPJAX.script, {"whitened": "GPJax", "dual": "GPJax dual"}, OF_ONE_LATENT),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
@@ -70,21 +69,17 @@ class StabilityPlan(Strict):
         return StabilityCell(problem, library, method, point, self.steps, seed, plan)
 
     def digest(self, problem: str, library: str) -> str:
-        """Return a digest of all that decides a library's runs on a problem besides the axes.
-
-        It is empty for a problem of the shipped plan, whose records have none.
-        """
-        facts = self._facts(problem, library)
-        shipped = _shipped()
-        as_shipped = problem in shipped.problems and facts == shipped._facts(problem, library)
-        return "" if as_shipped else digest(facts)
-
-    def _facts(self, problem: str, library: str) -> dict[str, Any]:
+        """Return a digest of all that decides a library's runs on a problem besides the axes."""
         declared = self.problems[problem]
-        # the first M inducing inputs are of a draw of the most
-        facts = {"most_inducing": self.most_inducing, "problem": declared.model_dump(mode="json")}
-        facts |= self.model_dump(include={"check_every", "checked_rows"})
-        return facts | declared.content() | ({"backend": self.backend} if library == OURS else {})
+        facts = {
+            "most_inducing": self.most_inducing,  # the first M are of a draw of the most
+            # without defaults: a key that is added later changes no digest of an older record
+            "problem": declared.model_dump(mode="json", exclude_defaults=True),
+            **declared.content(),
+            "check_every": self.check_every,
+            "checked_rows": self.checked_rows,
+        }
+        return digest(facts | ({"backend": self.backend} if library == OURS else {}))
 
     def along(self, axis: str) -> list[Any]:
         """Return the values of an axis, the centre's included, in increasing order; float64 comes first."""
@@ -100,8 +95,8 @@ class StabilityCell(NamedTuple):
     method: str
     point: AxisPoint
     steps: int
-    seed: int = 0
-    plan: str = ""  # `StabilityPlan.digest`
+    seed: int
+    plan: str  # `StabilityPlan.digest`
 
     @property
     def title(self) -> str:
@@ -121,18 +116,13 @@ class StabilityCell(NamedTuple):
             **self.point.model_dump(),
             "steps": self.steps,
             "seed": self.seed,
-            **({"plan": self.plan} if self.plan else {}),
+            "plan": self.plan,
         }
 
 
 def read_plan(path: Path = SHIPPED) -> StabilityPlan:
     """Read a plan from its file. Raises `UserError` if the file is missing or invalid."""
     return read_as(StabilityPlan, path)
-
-
-@functools.cache
-def _shipped() -> StabilityPlan:
-    return read_plan()
 
 
 def cells_of(

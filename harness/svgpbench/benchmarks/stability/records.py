@@ -38,7 +38,7 @@ class StabilityRecord(BenchmarkRecord):
     def nested_run(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
         point = {axis: facts[axis] for axis in AxisPoint.model_fields}
         names = ("problem", "library", "method", "steps", "seed", "plan")
-        return {"point": point} | {name: facts[name] for name in names if name in facts}
+        return {"point": point} | {name: facts[name] for name in names}
 
 
 def read_stability(folder: Path) -> dict[StabilityCell, StabilityRecord]:

@@ -78,14 +78,15 @@ def load_stability(results: Path, folder: str) -> StabilityFrame:
 def _rows(plan: StabilityPlan, folder: str, records: Any) -> Iterator[dict[str, Any]]:
     record: StabilityRecord
     for record in records:
-        cell, point = record.run, record.run.point
-        along_rates = point == plan.centre.model_copy(update={"rate": point.rate})
-        as_shipped = not cell.plan and cell.steps == plan.steps
-        if along_rates and as_shipped and record.status not in NO_VERDICT:
+        cell = record.run
+        if cell.problem not in plan.problems or record.status in NO_VERDICT:
+            continue
+        point = plan.centre.model_copy(update={"rate": cell.point.rate})
+        if cell == plan.cell(cell.problem, cell.library, cell.method, point, cell.seed):
             yield {
                 "data": cell.problem,
                 "method": title(cell.library, cell.method),
-                "rate": point.rate,
+                "rate": cell.point.rate,
                 "seed": cell.seed,
                 "lived": record.status == "ok",
                 "cell_id": f"{folder}/{cell.library}.jsonl",
