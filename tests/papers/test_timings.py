@@ -37,7 +37,8 @@ def cell(
 ) -> TimedCell:
     peer = source == "gpflow"
     rounds: list[Round] = [
-        Round((0.1 * s, s, 9.0), 0.0, turn not in disturbed) for turn, s in enumerate(seconds)
+        Round.measured((0.1 * s, s, 9.0), 0.0, turn not in disturbed)
+        for turn, s in enumerate(seconds)
     ]
     method = "natgrad" if peer else "t-svgp"
     return TimedCell(problem, step, source, method, "q", peer, figure=-1.0, rounds=list(rounds))

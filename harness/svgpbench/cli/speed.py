@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +14,7 @@ from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES, run_speed
 from svgpbench.benchmarks.timing.floor_run import add_floor
 from svgpbench.benchmarks.timing.peers import locate_peers
 from svgpbench.benchmarks.timing.problems import FAMILIES, TIMED
-from svgpbench.benchmarks.timing.record_files import write_report
+from svgpbench.benchmarks.timing.report import SpeedReport
 from svgpbench.cli.options import (
     AsJson,
     Backends,
@@ -129,6 +128,11 @@ def speed_command(
         check_figure_path(roofline)
         if not floor:
             raise UserError("--roofline draws what --floor measures: leave --no-floor out")
+
+    def save(report: SpeedReport) -> None:
+        if out is not None:
+            report.write(out)
+
     report = run_speed(
         problem or TIMED,
         backend or [b for b in frameworks() if framework_missing(b) is None],
@@ -143,11 +147,11 @@ def speed_command(
         max_other_cores=max_other_cores,
         device=device,
         # after each step of each problem, so that a crash loses one step
-        on_step=partial(write_report, out),
+        on_step=save,
     )
     if floor:
         add_floor(report, tell)
-    write_report(out, report)
+    save(report)
     if as_json:
         print_json(report.to_json())
     else:

@@ -15,7 +15,6 @@ from svgpbench.benchmarks.timing.method_ratios import (
     ratios_table,
     summary_table,
 )
-from svgpbench.benchmarks.timing.record_files import read_report
 from svgpbench.benchmarks.timing.tables import CONVENTION, floor_table, rates_table, times_table
 from svgpbench.cli.printing import say, show
 from svgpbench.errors import UserError
@@ -76,7 +75,7 @@ def show_ratios(
 def _read(paths: Sequence[Path]) -> dict[Path, SpeedReport]:
     """Return the reports of files, and of all files of folders."""
     files = [file for x in paths for file in (sorted(x.glob("*.json")) if x.is_dir() else [x])]
-    return {file: read_report(file, "speed", SpeedReport.from_json) for file in files}
+    return {file: SpeedReport.read(file) for file in files}
 
 
 def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> None:

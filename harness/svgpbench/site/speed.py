@@ -25,7 +25,6 @@ from svgpbench.benchmarks.timing.method_ratios import (
     ratios_table,
     summary_table,
 )
-from svgpbench.benchmarks.timing.record_files import read_report
 from svgpbench.benchmarks.timing.report import SpeedReport
 from svgpbench.benchmarks.timing.roofline import draw_roofline
 from svgpbench.benchmarks.timing.tables import CONVENTION, floor_table, rates_table, times_table
@@ -83,7 +82,7 @@ def speed_sections(results: Path, site: Path) -> tuple[list[Section], list[str]]
 
 
 def _times(path: Path, site: Path) -> Section:
-    report = read_report(path, "speed", SpeedReport.from_json)
+    report = SpeedReport.read(path)
     shown = [times_table(report)]
     picture = caption = ""
     lines = list(report.notes())
@@ -101,7 +100,7 @@ def _dual_over_mean(folder: Path, site: Path) -> Section | None:
     rows: list[MethodRatios] = []
     for path in sorted(folder.glob("*.json")):
         with suppress(UserError):  # `_times` says which file is no record
-            report = read_report(path, "speed", SpeedReport.from_json)
+            report = SpeedReport.read(path)
             rows += ratios_of(report, path.stem, *DUAL_OVER_MEAN)
     if not rows:
         return None

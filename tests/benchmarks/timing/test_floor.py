@@ -241,7 +241,7 @@ def test_a_record_is_the_report_again(small_run: SpeedReport) -> None:
     bad = TimedCell(
         "tiny", "m_step", "torch", "m", "f", True, error="the process ended", alone=True
     )
-    bad.rounds = [Round((3.0, 1.0), 0.5, False)]
+    bad.rounds = [Round.measured((3.0, 1.0), 0.5, False)]
     small_run = replace(small_run, cells=[*small_run.cells, bad], interrupted=True)
     record = json.loads(json.dumps(small_run.to_json(), allow_nan=False))
     again = SpeedReport.from_json(record)

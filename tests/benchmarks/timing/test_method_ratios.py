@@ -29,7 +29,7 @@ PAIR = ("t-svgp", "q-svgp")
 def cell(method: str, step: str, *seconds: float, problem: str = "softmax10-M50") -> TimedCell:
     """A cell of undisturbed rounds of one call each."""
     made = TimedCell(problem, step, "jax", method, method, False, first_call_s=1.5, figure=-1.0)
-    made.rounds = [Round((s,), 0.0, True) for s in seconds]
+    made.rounds = [Round.measured((s,), 0.0, True) for s in seconds]
     return made
 
 
@@ -107,7 +107,7 @@ def test_a_family_with_all_sizes_is_not_said_to_lack_any(monkeypatch: pytest.Mon
 
 def test_the_summary_has_the_least_and_the_most_over_backends() -> None:
     slower = planted()
-    slower.cells[0].rounds[:2] = [Round((2.0,), 0.0, True)] * 2
+    slower.cells[0].rounds[:2] = [Round.measured((2.0,), 0.0, True)] * 2
     rows = ratios_of(planted(), "a", *PAIR) + ratios_of(slower, "b", *PAIR)
     assert summary_table(rows, *PAIR).texts == [
         [

@@ -13,7 +13,6 @@ from matplotlib.image import imread
 
 from svgpbench.benchmarks.timing.floor import StepWork
 from svgpbench.benchmarks.timing.rates import Rates
-from svgpbench.benchmarks.timing.record_files import write_report
 from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
 from svgpbench.benchmarks.timing.roofline import draw_roofline
 from svgpbench.benchmarks.timing.rounds import Round
@@ -26,7 +25,7 @@ def stored(tmp_path: Path, name: str = "a.json", *, rates: bool = True) -> Path:
     made = TimedCell(
         "tiny", "e_step", "jax", "t-svgp", "t-svgp", False, first_call_s=1.5, figure=-1.0
     )
-    made.rounds = [Round((4.0,), 0.0, True)]
+    made.rounds = [Round.measured((4.0,), 0.0, True)]
     made.work, made.dispatch_s = StepWork(1e10, 1e9, 1e9, 0.0, 1e9, 1e10), 0.25
     found = {"jax": Rates(1e10, 2e9, 2e9, 1e10, 5e9)}
     report = SpeedReport(
@@ -67,7 +66,7 @@ def test_marks_of_one_problem_from_several_records_share_a_panel(tmp_path: Path)
     ]
     one, both = tmp_path / "one.svg", tmp_path / "both.svg"
     draw_roofline(reports[:1], one)
-    reports[1].cells[0].rounds[:] = [Round((8.0,), 0.0, True)]
+    reports[1].cells[0].rounds[:] = [Round.measured((8.0,), 0.0, True)]
     reports[1].cells[0].kept_times = None
     draw_roofline(reports, both)
     assert both.read_text().count("axes_") == one.read_text().count("axes_")
@@ -110,7 +109,7 @@ def test_a_record_of_a_run_without_a_limit_on_other_processes_is_shown(
     path = stored(tmp_path)
     report = SpeedReport.from_json(json.loads(path.read_text(encoding="utf-8")))
     report.settings["max_other_cores"] = float("inf")
-    write_report(path, report)
+    report.write(path)
     assert exit_code(["speed", "--load", str(path)]) == 0
     assert "0 of 1 rounds discarded" in capsys.readouterr().out
     assert json.loads(path.read_text(encoding="utf-8"))["settings"]["max_other_cores"] is None

@@ -22,7 +22,7 @@ def cell(
 ) -> TimedCell:
     """A cell of undisturbed rounds of one call each."""
     made = TimedCell(problem, step, source, "m", "q-svgp", peer, first_call_s=1.5, figure=-1.0)
-    made.rounds = [Round((s,), 0.0, True) for s in seconds]
+    made.rounds = [Round.measured((s,), 0.0, True) for s in seconds]
     return made
 
 
@@ -47,8 +47,8 @@ def test_ratio_is_how_many_times_the_peer_takes_as_long() -> None:
 
 def test_a_ratio_is_of_medians_within_a_round() -> None:
     ours, theirs = cell("jax"), cell("gpflow", peer=True)
-    ours.rounds.append(Round((1.0, 2.0, 30.0), 0.0, True))
-    theirs.rounds.append(Round((5.0, 6.0, 900.0), 0.0, True))
+    ours.rounds.append(Round.measured((1.0, 2.0, 30.0), 0.0, True))
+    theirs.rounds.append(Round.measured((5.0, 6.0, 900.0), 0.0, True))
     ratio = ours.ratio_to(theirs)
     assert ratio is not None and (ratio.median, ratio.of) == (3.0, 1)
 
@@ -106,8 +106,8 @@ def test_a_column_is_of_the_peers_fastest_method() -> None:
 
 def test_every_number_stands_under_its_heading() -> None:
     ours, theirs = cell("jax", 0.001, 0.002, 0.004), cell("gpflow", 0.003, 0.004, 0.04, peer=True)
-    ours.rounds.append(Round((9.0,), 1.0, False))
-    theirs.rounds.append(Round((9.0,), 1.0, False))
+    ours.rounds.append(Round.measured((9.0,), 1.0, False))
+    theirs.rounds.append(Round.measured((9.0,), 1.0, False))
     theirs.first_call_s = 7.25
     table = times_table(report(ours, theirs, cell("dead")))
     assert [dict(zip(table.header, row, strict=True)) for row in table.texts] == [
@@ -143,7 +143,10 @@ def test_times_of_a_second_and_more_are_told_in_milliseconds_too() -> None:
 
 def test_json_has_seconds_a_step_and_what_each_round_lost() -> None:
     ours = cell("jax")
-    ours.rounds = [Round((0.3, 0.1, 0.2), 0.05, True), Round((9.0, 8.0), 0.7, False)]
+    ours.rounds = [
+        Round.measured((0.3, 0.1, 0.2), 0.05, True),
+        Round.measured((9.0, 8.0), 0.7, False),
+    ]
     (found,) = report(ours).to_json()["cells"]
     expected = {"median": 0.2, "q1": 0.15, "q3": 0.25, "least": 0.1, "of": 3}
     assert found["seconds"] == pytest.approx(expected)

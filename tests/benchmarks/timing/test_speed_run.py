@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from svgpbench.benchmarks.timing import run_speed
-from svgpbench.benchmarks.timing.record_files import read_report
 from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell, check_agreement
 from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.benchmarks.timing.tables import times_table
@@ -90,7 +89,7 @@ def test_the_record_of_a_killed_run_has_the_steps_before(
 
     def look(line: str) -> None:
         if "m_step: preparing" in line:
-            stored.append(read_report(out, "speed", SpeedReport.from_json))
+            stored.append(SpeedReport.read(out))
 
     monkeypatch.setattr("svgpbench.cli.speed.tell", look)
     steps = ("--step", "e_step", "--step", "m_step", "--repeats", "1", "--no-floor")
@@ -98,7 +97,7 @@ def test_the_record_of_a_killed_run_has_the_steps_before(
     assert exit_code(["speed", *where, *steps, "--max-other-cores", "1000"]) == 0
     (halfway,) = stored
     assert halfway.interrupted and [cell.step for cell in halfway.cells] == ["e_step"]
-    assert not read_report(out, "speed", SpeedReport.from_json).interrupted
+    assert not SpeedReport.read(out).interrupted
 
 
 @pytest.mark.usefixtures("short_rounds")
@@ -128,8 +127,8 @@ def test_a_figure_that_is_not_finite_is_not_timed() -> None:
 def test_ratio_is_taken_round_by_round_where_both_are_clean() -> None:
     ours, theirs = cell("a", 0.0), cell("gpflow", 0.0, peer=True)
     for a, b, clean in ((1.0, 2.0, True), (10.0, 40.0, True), (1.0, 99.0, False), (2.0, 6.0, True)):
-        ours.rounds.append(Round((a,), 0.0, clean))
-        theirs.rounds.append(Round((b,), 0.0, True))
+        ours.rounds.append(Round.measured((a,), 0.0, clean))
+        theirs.rounds.append(Round.measured((b,), 0.0, True))
     ratio = ours.ratio_to(theirs)
     assert ratio is not None and (ratio.median, ratio.least, ratio.of) == (3.0, 2.0, 3)
     report = SpeedReport([ours, theirs], {"max_other_cores": 0.1}, {})

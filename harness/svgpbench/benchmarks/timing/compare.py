@@ -223,7 +223,7 @@ def time_step(
             steps_per_call = STEPS[cell.step]
             seconds = tuple(s / steps_per_call for s in answer["seconds"])
             clean = load.other_cores <= max_other_cores
-            cell.rounds.append(Round(seconds, load.other_cores, clean))
+            cell.rounds.append(Round.measured(seconds, load.other_cores, clean))
         # ratios are taken within a round, so a round counts only if it was clean for every cell
         complete += all(cell.rounds[-1].clean for _, _, cell in timed if not cell.error)
         if complete == repeats:

@@ -29,7 +29,6 @@ from svgpbench.benchmarks.timing.cases import build_case
 from svgpbench.benchmarks.timing.compare import run_speed
 from svgpbench.benchmarks.timing.problems import make_problem
 from svgpbench.benchmarks.timing.rates import Sizes, measure_ops
-from svgpbench.benchmarks.timing.record_files import write_report
 from svgpbench.checks import quick_check
 from svgpbench.config import BackendConfig
 from svgpbench.environment import describe
@@ -146,7 +145,7 @@ def parts_of(title: str, device: str, extent: Extent, folder: Path) -> Iterator[
             max_other_cores=float("inf"),  # a discarded round would cost time that is lent
         )  # fmt: skip
         path = folder / f"{problem}-{title.replace(':', '-').replace(' ', '-')}.json"
-        write_report(path, report)
+        report.write(path)
         return {"record": path.name, "failed": [x.title for x in report.cells if x.error]}
 
     timed = [(f"{title}: steps, {problem}", partial(steps, problem)) for problem in extent.problems]

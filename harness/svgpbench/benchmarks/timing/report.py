@@ -7,15 +7,18 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, NonNegativeFloat, TypeAdapter
 
+from svgpbench.atomic import write_whole
 from svgpbench.benchmarks.timing.cases import FAMILY_STEPS
 from svgpbench.benchmarks.timing.floor import Spent, StepWork, spend
 from svgpbench.benchmarks.timing.rates import Rates
-from svgpbench.benchmarks.timing.rounds import KeptRound, OrderStatistics, Round, spread
-from svgpbench.json_values import json_value
+from svgpbench.benchmarks.timing.rounds import OrderStatistics, Round, spread
+from svgpbench.errors import UserError
+from svgpbench.json_values import json_text, json_value
 from svgpbench.runs.core_locks import SHARED_CORES
 
 Form = TypeVar("Form")
@@ -41,7 +44,7 @@ class TimedCell:
     figure: float = float("nan")
     as_peers: float | None = None  # the figure with the peers' estimates, if different
     difference: float | None = None  # relative, from the median of those it must agree with
-    rounds: list[Round | KeptRound] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)
     mode: str = ""  # of a peer: the fastest of `modes`
     modes: Mapping[str, float | str] = field(default_factory=dict)  # seconds per call, or the error
     error: str = ""
@@ -223,7 +226,8 @@ class SpeedReport:
         fields = {name: value for name, value in vars(cell).items() if name != "kept_times"}
         return fields | {
             "rounds": [
-                KeptRound(r.median_s, r.min_s, r.calls, r.other_cores, r.clean) for r in cell.rounds
+                {name: x for name, x in r._asdict().items() if name != "seconds"}
+                for r in cell.rounds
             ],
             "seconds": cell.times(),
             "faster_than": {name: ratio for name, ratio in ratios.items() if ratio},
@@ -232,7 +236,7 @@ class SpeedReport:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> SpeedReport:
-        """Return the report that `to_json` wrote, even an older one without rates and work.
+        """Return the report that `to_json` wrote.
 
         Raises `ValueError`, `TypeError` or `KeyError` for anything else.
         """
@@ -243,10 +247,28 @@ class SpeedReport:
             settings=record["settings"] | {"max_other_cores": math.inf if limit is None else limit},
             environment=_read(_SOURCES, record["environment"]),
             interrupted=record["interrupted"],
-            rates=_read(_RATES, record.get("rates", {})),
-            without_floor=_read(_REASONS, record.get("without_floor", {})),
+            rates=_read(_RATES, record["rates"]),
+            without_floor=_read(_REASONS, record["without_floor"]),
+            # most records have none: they are older than the notes
             shared_cores=_read(_LINES, record.get("shared_cores", [])),
         )
+
+    def write(self, path: Path) -> None:
+        """Write the report as JSON. Raises `UserError` if the file cannot be written."""
+        write_whole(path, f"{json_text(self.to_json())}\n".encode())
+
+    @classmethod
+    def read(cls, path: Path) -> SpeedReport:
+        """Read the report that `svgpbench speed --out` wrote.
+
+        Raises `UserError` if the file cannot be read or is not such a report.
+        """
+        try:
+            return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
+        except OSError as error:
+            raise UserError(f"{path} cannot be read ({error.strerror})") from None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise UserError(f"{path}: is no record of `svgpbench speed --out`") from None
 
 
 _CELL, _LIMIT = TypeAdapter(TimedCell), TypeAdapter[float | None](NonNegativeFloat | None)
@@ -265,9 +287,7 @@ def _cell_of(values: Mapping[str, Any]) -> TimedCell:
     missing_figures = {
         name: float("nan") for name in ("first_call_s", "figure") if values[name] is None
     }
-    family = values.get("family", values["method"])  # older records have none
-    form = {**values, **missing_figures, "family": family, "kept_times": values["seconds"]}
-    cell = _read(_CELL, form)
+    cell = _read(_CELL, {**values, **missing_figures, "kept_times": values["seconds"]})
     if cell.work is not None and not cell.work.flops:
         raise ValueError("a step without work")
     return cell

@@ -15,40 +15,19 @@ from svgpbench.config import Positive
 class Round(NamedTuple):
     """Round of consecutive calls."""
 
-    seconds: tuple[float, ...]  # per step, one per call
-    other_cores: float  # cores' worth of CPU that other processes used
-    clean: bool
-
-    @property
-    def median_s(self) -> float:
-        """Median seconds of the calls."""
-        # not a mean: one call of 3 ms whose core was taken can last 250 ms
-        return statistics.median(self.seconds)
-
-    @property
-    def min_s(self) -> float:
-        """Least seconds of the calls."""
-        return min(self.seconds)
-
-    @property
-    def calls(self) -> int:
-        """Number of calls."""
-        return len(self.seconds)
-
-
-class KeptRound(NamedTuple):
-    """Round as stored in a record, without its single calls."""
-
-    median_s: Positive
+    median_s: Positive  # of the calls, per step
     min_s: Positive
     calls: NonNegativeInt
-    other_cores: FiniteFloat
+    other_cores: FiniteFloat  # cores' worth of CPU that other processes used
     clean: bool
+    seconds: tuple[float, ...] = ()  # per step, one per call; a record has none
 
-    @property
-    def seconds(self) -> tuple[float, ...]:
-        """Seconds of single calls: empty, as they are not stored."""
-        return ()
+    @classmethod
+    def measured(cls, seconds: tuple[float, ...], other_cores: float, clean: bool) -> Round:
+        """Return the round of calls that took these seconds per step."""
+        # not a mean: one call of 3 ms whose core was taken can last 250 ms
+        median_s = statistics.median(seconds)
+        return cls(median_s, min(seconds), len(seconds), other_cores, clean, seconds)
 
 
 class OrderStatistics(NamedTuple):

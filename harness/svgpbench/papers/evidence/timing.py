@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import pandas as pd
 from pydantic import Field
 
-from svgpbench.benchmarks.timing.record_files import read_report
 from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
 from svgpbench.config import Text
 from svgpbench.csv_text import as_csv
@@ -96,7 +95,7 @@ def load_timing(results: Path, timing: TimingEvidence) -> TimesFrame:
     path = results / timing.record
     if not path.is_file():
         return TimesFrame(pd.DataFrame(), f"no record {timing.record} in {results}")
-    report = read_report(path, "speed", SpeedReport.from_json)
+    report = SpeedReport.read(path)
     frame = pd.DataFrame(
         [row for problem in timing.problems for row in _rounds(report, timing, problem)],
         columns=["problem", "method", "round", "seconds"],
