@@ -85,6 +85,13 @@ def refuse_unknown(kind: str, names: Iterable[str], valid_names: Iterable[str]) 
             raise unknown(kind, name, valid)
 
 
+def select(kind: str, names: Iterable[str] | None, valid_names: Iterable[str]) -> list[str]:
+    """Return `names`, or all valid names by default. Raises `UserError` for an unknown name."""
+    valid = list(valid_names)
+    refuse_unknown(kind, names or (), valid)
+    return list(dict.fromkeys(names)) if names else valid
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the known name that is nearest to a misspelt one; empty if none is near."""
     names = sorted(known)

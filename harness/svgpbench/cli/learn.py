@@ -10,7 +10,6 @@ import typer
 
 from svgpbench.backends import check_backend
 from svgpbench.benchmarks.records import append
-from svgpbench.benchmarks.stability.libraries import select
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.plan import (
@@ -50,7 +49,7 @@ from svgpbench.cli.options import (
 )
 from svgpbench.cli.printing import show, tell
 from svgpbench.environment import OURS
-from svgpbench.errors import UserError
+from svgpbench.errors import UserError, select
 from svgpbench.output.figure import check_figure_path
 from svgpbench.output.table_formats import markdown
 from svgpbench.plugins import PEERS, plugins

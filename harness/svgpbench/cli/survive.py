@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from svgpbench.benchmarks.stability.libraries import LIBRARIES, locate_libraries, select
+from svgpbench.benchmarks.stability.libraries import LIBRARIES, locate_libraries
 from svgpbench.benchmarks.stability.map import draw_map, tables
 from svgpbench.benchmarks.stability.plan import SHIPPED, cells_of, read_plan
 from svgpbench.benchmarks.stability.records import NO_VERDICT, StabilityRecord, read_stability
 from svgpbench.benchmarks.stability.run import run_cells
 from svgpbench.cli.options import RESULTS, FromRecords, PlanProblems, ResultsFolder
 from svgpbench.cli.printing import FAILED, show, tell
-from svgpbench.errors import UserError
+from svgpbench.errors import UserError, select
 from svgpbench.output.figure import check_figure_path
 
 

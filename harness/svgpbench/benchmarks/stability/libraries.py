@@ -11,7 +11,7 @@ from svgpbench.backends import check_backend
 from svgpbench.benchmarks.timing.peers import check_python, locate_peers, peer_python
 from svgpbench.benchmarks.timing.peers.libraries import GPFLOW, GPJAX, GPYTORCH
 from svgpbench.environment import OURS
-from svgpbench.errors import UserError, refuse_unknown
+from svgpbench.errors import UserError, refuse_unknown, select
 from svgpbench.plugins import PEERS, load
 
 
@@ -48,13 +48,6 @@ def title(library: str, method: str) -> str:
     return LIBRARIES[library].methods[method]
 
 
-def select(kind: str, names: Iterable[str] | None, valid_names: Iterable[str]) -> list[str]:
-    """Return `names`, or all valid names by default. Raises `UserError` for an unknown name."""
-    valid = list(valid_names)
-    refuse_unknown(kind, names or (), valid)
-    return list(dict.fromkeys(names)) if names else valid
-
-
 def locate_libraries(
     names: Iterable[str] | None, pythons: Mapping[str, str], backend: str
 ) -> dict[str, Path]:
@@ -63,12 +56,11 @@ def locate_libraries(
     A named peer that is not installed gets an environment. Raises `UserError` for an unknown
     library, a Python that is missing or lacks its library, and a backend of ours that cannot run.
     """
-    for name, python in pythons.items():
-        select("library", [name], LIBRARIES)
-        if name == OURS:
-            raise UserError(
-                f"--python {name}={python}: svgpbench runs in its own Python; leave it out"
-            )
+    refuse_unknown("library", pythons, LIBRARIES)
+    if OURS in pythons:
+        raise UserError(
+            f"--python {OURS}={pythons[OURS]}: svgpbench runs in its own Python; leave it out"
+        )
     paths = {}
     for name in select("library", names, LIBRARIES):
         if name == OURS:
