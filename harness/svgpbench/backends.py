@@ -54,7 +54,7 @@ def check_backend(text: str) -> None:
     if missing := framework_missing(name):
         raise UserError(missing)
     if not computes(name):
-        raise UserError(f"backend {name!r} has shapes and no numbers; it serves `svgpbench cost`")
+        raise UserError(f"backend {name!r} computes shapes only; use it with `svgpbench cost`")
     if (offers := declared_capabilities(name)) is not None:
         refuse_not_offered(name, offers, mode, offers.dtypes[0], offers.devices[0])
 

@@ -18,7 +18,7 @@ from typer.main import get_command
 
 from svgpbench.cli.application import app, exit_code
 
-NO_NUMBERS = "error: backend 'counting' has shapes and no numbers; it serves `svgpbench cost`\n"
+NO_NUMBERS = "error: backend 'counting' computes shapes only; use it with `svgpbench cost`\n"
 
 COMMANDS: Mapping[int, Mapping[str, str]] = {
     0: {

@@ -61,7 +61,7 @@ def test_walks_are_those_at_the_centre_along_its_rates(tmp_path: Path) -> None:
         ("GPflow", 1.0, 0, True),
     }
     assert set(frame["cell_id"]) == {"survival/svgpbench.jsonl", "survival/gpflow.jsonl"}
-    assert load_stability(tmp_path, "survival").condition == "3 walks of 1000 steps, 1 problem"
+    assert load_stability(tmp_path, "survival").condition == "3 runs of 1000 steps, 1 problem"
 
 
 def test_a_claim_on_rates_is_decided_by_walks_and_says_how_they_are_made(tmp_path: Path) -> None:
@@ -80,6 +80,6 @@ def test_a_claim_on_rates_is_decided_by_walks_and_says_how_they_are_made(tmp_pat
     assert gpflow == ["holds"]
     assert found.commands[0] == f"svgpbench survive --results {folder}"
     (nothing,) = judge(paper, [claim], tmp_path / "elsewhere")
-    assert f"no walks in {tmp_path}/elsewhere/survival" in {
+    assert f"no runs in {tmp_path}/elsewhere/survival" in {
         part.why_not.partition(";")[0] for part in nothing.parts
     }

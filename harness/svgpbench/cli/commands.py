@@ -38,7 +38,7 @@ GROUPS = {
     "Data": {
         "inducing": "Say how many inducing points are enough for your data.",
         "fetch": "Download data sets and verify their checksums.",
-        "data": "Show, audit, split and make data sets.",
+        "data": "Show, audit and split data sets.",
     },
     "Records": {
         "verify": "Run records again and compare the numbers.",

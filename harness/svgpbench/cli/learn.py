@@ -111,7 +111,7 @@ def learn_command(
         ),
     ] = None,
 ) -> None:
-    """Train ours and the peers with rates that each searched, and time them to a given test NLPD."""
+    """Search rates for each library, train with them, and report the seconds to a given test NLPD."""
     for file in (figure, profile):
         if file is not None:
             check_figure_path(file)

@@ -51,7 +51,7 @@ def survive_command(
         Path | None, typer.Option("--figure", metavar="FILE", help="File for a figure of the map.")
     ] = None,
 ) -> None:
-    """Map which natural gradients live through a thousand steps, and where and of what others die."""
+    """Map the learning rates at which natural-gradient training fails, with the step and the cause."""
     if figure is not None:
         check_figure_path(figure)
     declared = read_plan(plan)
@@ -96,7 +96,7 @@ def survive_command(
     show(*tables(declared, ended))
     if figure is not None:
         draw_map(declared, ended, figure)
-    # a death is a result; only a cell without a verdict is a failure
+    # a failure of the method is a result; only a cell without a verdict is a failure
     if any(record.status in NO_VERDICT for record in ended.values()):
         raise typer.Exit(FAILED)
 
@@ -104,7 +104,7 @@ def survive_command(
 def _end_in_words(record: StabilityRecord) -> str:
     """Return the end of a run in words, for a line of progress."""
     if record.status == "ok":
-        return f"lived {record.step} steps"
-    how = "no verdict," if record.status in NO_VERDICT else "died at"
+        return f"completed {record.step} steps"
+    how = "no verdict," if record.status in NO_VERDICT else "failed at"
     message = f" ({record.message})" if record.message else ""
     return f"{how} step {record.step}: {record.label}{message}"

@@ -40,7 +40,7 @@ def verify_command(
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run records again from themselves and compare."""
+    """Run the cells of records again and compare the numbers."""
     from svgpbench.results.store import experiments
     from svgpbench.runs.verification import verify
 

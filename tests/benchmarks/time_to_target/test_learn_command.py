@@ -384,11 +384,11 @@ def test_the_search_and_what_went_wrong_are_told() -> None:
     page.print(tables.search_table("tiny", plan.problems["tiny"], entries))
     assert isinstance(page.file, io.StringIO)
     row = next(x for x in page.file.getvalue().splitlines() if "natgrad" in x)
-    assert "*-700" in row and "died" in row
+    assert "*-700" in row and "failed" in row
     notes = "\n".join(tables.notes("tiny", entries))
     assert "t-svgp: refused: no several latents" in notes
     assert (
-        "natgrad (graph) search: γ=0.3 Adam=0.01: died before its first evaluation: InvalidArgumentError"
+        "natgrad (graph) search: γ=0.3 Adam=0.01: failed before its first evaluation: InvalidArgumentError"
         in notes
     )
     assert "fake m: no rates of the grid came to the end" in notes

@@ -45,11 +45,11 @@ def rows(
 
 
 def words(record: StabilityRecord | None) -> str:
-    """Return `lived`, the step and cause of a failure, or "–" if there is no record."""
+    """Return the step and cause of a failure, `completed`, or "–" if there is no record."""
     if record is None:
         return "–"
     if record.status == "ok":
-        return "lived"
+        return record.label
     return f"{record.step}: {SHORT.get(record.status, record.label)}"
 
 
@@ -98,9 +98,8 @@ def draw_map(
         _draw_rows(ax, plan, [_records_of(plan, ended, problem, row) for row in names])
         ax.set_yticks(range(len(names)), [plain(title(*row)) for row in names], fontsize=8)
     seen = {record.status for record in ended.values()}
-    labels = LABELS | {"ok": "lived"}
     handles = [
-        Patch(color=colour, label=labels.get(status, status))
+        Patch(color=colour, label=LABELS.get(status, status))
         for status, colour in COLOURS.items()
         if status in seen
     ]

@@ -193,7 +193,7 @@ def search_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) ->
 
 
 def _last_elbo(record: TrainingRecord) -> str:
-    return _elbo(record.last.elbo) if record.last and record.status != "error" else "died"
+    return _elbo(record.last.elbo) if record.last and record.status != "error" else "failed"
 
 
 def _elbo(value: float) -> str:
@@ -213,7 +213,7 @@ def notes(problem: str, entries: Sequence[ContestantRuns]) -> Iterator[str]:
                 when = "before its first evaluation"
                 if last := record.last:
                     when = f"after {last.seconds:.3g} s and {last.iterations} iterations"
-                yield f"{record.run.title}: died {when}: {record.message}"
+                yield f"{record.run.title}: failed {when}: {record.message}"
         lost = max((record.other_cores for record in entry.trained), default=0.0)
         if lost > MAX_OTHER_CORES:
             yield f"{who}: other processes took {lost:.2f} cores while it trained; time it again"

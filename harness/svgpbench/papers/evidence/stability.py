@@ -1,4 +1,4 @@
-"""Walks of a survival map, for claims about the rates at which natural gradients survive."""
+"""Runs of a stability map, for claims about the rates at which natural gradients fail."""
 
 from __future__ import annotations
 
@@ -20,21 +20,19 @@ if TYPE_CHECKING:
 
 
 class StabilityFrame(EvidenceFrame):
-    """One row per walk.
+    """One row per run.
 
     Columns include `data` (the problem), `method` (its name on the map), `rate`, `seed` and `lived`.
     """
 
     @property
     def condition(self) -> str:
-        problems, walks = self.frame["data"].nunique(), len(self.frame)
-        return (
-            f"{walks} walks of {read_plan().steps} steps, {problems} problem{'s' * (problems > 1)}"
-        )
+        problems, runs = self.frame["data"].nunique(), len(self.frame)
+        return f"{runs} runs of {read_plan().steps} steps, {problems} problem{'s' * (problems > 1)}"
 
 
 class StabilityEvidence(RecordedEvidence):
-    """Walks of a survival map."""
+    """Runs of a stability map."""
 
     drawn_elsewhere: ClassVar[str] = (
         "Drawn as a map: [survival of natural gradients](../../docs/survival.md)."
@@ -49,7 +47,7 @@ class StabilityEvidence(RecordedEvidence):
 
     @property
     def description(self) -> str:
-        return f"walks of `svgpbench survive` in {self.folder}"
+        return f"runs of `svgpbench survive` in {self.folder}"
 
     @property
     def path(self) -> str:
@@ -63,15 +61,15 @@ class StabilityEvidence(RecordedEvidence):
 
 
 def load_stability(results: Path, folder: str) -> StabilityFrame:
-    """Return the walks at the centre of the shipped plan and at all rates from there.
+    """Return the runs at the centre of the shipped plan and at all rates from there.
 
-    Without any, `why_not` has the reason. Walks that ended by a time limit, a kill or an error are left
+    Without any, `why_not` has the reason. Runs that ended by a time limit, a kill or an error are left
     out.
     """
     plan = read_plan()
     rows = list(_rows(plan, folder, read_stability(results / folder).values()))
     if not rows:
-        return StabilityFrame(pd.DataFrame(), f"no walks in {results / folder}")
+        return StabilityFrame(pd.DataFrame(), f"no runs in {results / folder}")
     return StabilityFrame(pd.DataFrame(rows))
 
 

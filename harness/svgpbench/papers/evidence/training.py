@@ -74,7 +74,7 @@ class TrainingEvidence(RecordedEvidence):
         figure = WrittenFigure(
             artefact.id,
             f"{paper.name}, {artefact.id}: {what} against seconds of training on "
-            f"{', '.join(entries)}: a curve for each of {runs} runs, a cross where one died.",
+            f"{', '.join(entries)}: a curve for each of {runs} runs, a cross where one failed.",
             png,
             pdf,
             curves.__name__,
@@ -116,7 +116,7 @@ def _rows(name: str, entries: dict[str, list[ContestantRuns]]) -> Iterator[dict[
     for problem, contestants in entries.items():
         rows, _ = sizes_of(plan.problems[problem])
         for entry in contestants:
-            # the last value of a run that died is no quality to reach
+            # the last value of a run that failed is no quality to reach
             for record in (x for x in entry.trained if x.status == "ok"):
                 for evaluation in record.looks:
                     yield {
