@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from svgpbench.benchmarks.problem_plan import start_of
 from svgpbench.benchmarks.records import Status, append
 from svgpbench.benchmarks.stability.libraries import LIBRARIES
 from svgpbench.benchmarks.stability.plan import (
@@ -16,7 +19,6 @@ from svgpbench.benchmarks.stability.plan import (
     StabilityPlan,
     towards_the_largest_rate,
 )
-from svgpbench.benchmarks.stability.problems import make_arrays
 from svgpbench.benchmarks.stability.records import StabilityRecord, read_stability
 from svgpbench.benchmarks.timing.process import (
     ProcessEnded,
@@ -26,9 +28,16 @@ from svgpbench.benchmarks.timing.process import (
     TimedProcess,
 )
 from svgpbench.environment import OURS
+from svgpbench.errors import UserError
 from svgpbench.experiments.identity import digests_of, kernel_names
 from svgpbench.numbers_file import save_arrays
+from svgpbench.numerics.streams import Stream
 from svgpbench.plugins import BACKENDS, KERNELS, LIKELIHOODS, METHODS, PEERS
+
+Arrays = dict[str, Any]
+"""Arrays by name: `X` [n, D], `y` [n], `Z` [M, D], `rows` [steps, b], `checked` [t], and `noise`
+[steps + 1, S, P], whose last set is for the bound; `likelihood`, its `options` as JSON, `classes` (0 without
+classes), `lengthscales` [], `variance`, and `noise_variance` (0 if the noise is not Gaussian)."""
 
 THREADS = 1
 """Threads of each run, whose rounding should not depend on the machine's cores."""
@@ -84,6 +93,35 @@ def run_cells(
                 plan, row, {cell: record.status == "ok" for cell, record in finished.items()}
             ):
                 run(next_cell)
+
+
+def make_arrays(plan: StabilityPlan, name: str, seed: int) -> Arrays:
+    """Make the arrays of a problem for a seed. Raises `UserError` if the problem does not fit the map."""
+    problem = plan.problems[name]
+    if problem.kernel.name != "matern52" or problem.kernel.ard:
+        raise UserError(
+            f"problem {name!r}: every library has matern52 with one lengthscale here; "
+            "leave kernel.name out and set kernel.ard = false"
+        )
+    # a run takes the first M of these inducing inputs, so that those of two sizes are nested
+    ready, model, theta = start_of(name, problem, plan.most_inducing, plan.checked_rows, seed)
+    y, likelihood = ready.y_train, model.likelihood
+    n, b = len(y), problem.batch_size
+    rng = Stream.STABILITY.generator(seed)
+    return {
+        "likelihood": likelihood.name,
+        "options": problem.likelihood.model_dump_json(exclude={"name"}),
+        "classes": getattr(likelihood, "classes", 0),
+        "X": np.asarray(ready.X_train),
+        "y": y,
+        "Z": theta.inducing,
+        "rows": np.stack([rng.choice(n, b, replace=False) for _ in range(plan.steps)]),
+        "checked": rng.choice(n, plan.checked_rows, replace=False),
+        "noise": rng.standard_normal((plan.steps + 1, likelihood.samples, model.latents)),
+        "lengthscales": theta.kernel.lengthscales[0, 0],
+        "variance": theta.kernel.variance[0],
+        "noise_variance": getattr(theta.likelihood, "noise_variance", 0.0),
+    }
 
 
 def run_cell(
