@@ -31,7 +31,7 @@ def test_a_check_is_named_by_what_is_the_same_on_every_machine() -> None:
     row = {"case": "m | l | k | float64", "group": "values", "worst": 1e-15, "ok": True}
     here = {**row, "where": "values/kl", "pair": ["numpy", "jax"]}
     there = {**row, "where": "values/elbo", "pair": ["numpy", "torch"], "worst": 2e-15}
-    identity = {"number": 1, "statement": "1 = 1.", "backend": "jax", "worst": 0.0, "ok": True}
+    identity = {"name": "one", "statement": "1 = 1.", "backend": "jax", "worst": 0.0, "ok": True}
     rounding = [{"m_steps": 45, "ok": True}, {"m_steps": 105, "ok": True}]
 
     def facts(*matrix: dict[str, object], ok: bool = True) -> dict[str, str]:

@@ -229,7 +229,7 @@ def test_training_moves_the_widths_where_they_are_learned() -> None:
     assert np.array_equal(kept.theta.inducing.widths, WIDTHS)
 
 
-def test_without_the_scaling_identity_10_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_scaling_their_identity_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
     ops, sound = load_backend("numpy"), inducing_functions._log_norm
     assert functions_without_width_are_points(ops, ()) < 1e-12
     monkeypatch.setattr(

@@ -48,12 +48,12 @@ class ZeroPaddedSums(DualSVGP):
         return DualState(c, whitened(ops.matrix_transpose(half)), (), state.halvings)
 
 
-def test_zero_padded_sums_break_identity_13() -> None:
+def test_zero_padded_sums_do_not_keep_q() -> None:
     assert growth_gap(bench(DualSVGP()), PROBLEM.gamma) < 1e-12
     assert growth_gap(bench(ZeroPaddedSums()), PROBLEM.gamma) > 1e-2
 
 
-def test_unwhitened_state_padded_as_if_whitened_breaks_identity_13() -> None:
+def test_unwhitened_state_padded_as_if_whitened_does_not_keep_q() -> None:
     class Padded(MeanCholeskySVGP):
         def grow(self, ops: Ops, p: Any, state: Any) -> Any:
             return MeanCholeskySVGP(whiten=True).grow(ops, p, state)

@@ -24,7 +24,7 @@ class Skip:
     """A part of the check that a backend does not offer."""
 
     backend: str
-    what: str  # a case's name, or `identity 7`, or `trajectory 0`
+    what: str  # a case's name, or `identity steps agree`, or `trajectory 0`
     group: str  # of a case; empty for identities and trajectories
     why: str
 
@@ -67,7 +67,7 @@ def omissions(
             yield f"{backend.title}: {case.name}: computed in {computed}"
     if cases_only:
         return
-    names = [f"identity|{number}" for number in IDENTITIES] + ["trajectory|0"]
+    names = [f"identity|{name}" for name in IDENTITIES] + ["trajectory|0"]
     for name in names:
         if f"{name}|{FAILED}" in all_arrays:
             yield f"{backend.title}: {name.replace('|', ' ')}: {all_arrays[f'{name}|{FAILED}']}"
@@ -85,5 +85,5 @@ def skips(backend: BackendConfig, cases: list[MatrixCase], all_arrays: Arrays) -
             group = suffix.removeprefix(f"{SKIPPED}/")
             yield Skip(backend.title, cases[int(head)].name, group, str(why))
         elif suffix.endswith(f"|{SKIPPED}"):
-            number = suffix.removesuffix(f"|{SKIPPED}")
-            yield Skip(backend.title, f"{head} {number}", "", str(why))
+            part = suffix.removesuffix(f"|{SKIPPED}")
+            yield Skip(backend.title, f"{head} {part}", "", str(why))

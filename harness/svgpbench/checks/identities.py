@@ -41,7 +41,7 @@ from svgpbench.runs.worker import one_line
 class NotShown:
     """An identity without a number on a backend: `skipped` without autodiff, `failed` if it raised."""
 
-    number: int
+    name: str
     state: str
     why: str
 
@@ -50,7 +50,7 @@ class NotShown:
 class IdentityResult:
     """An identity on one backend: the difference of its two sides, and the tolerance."""
 
-    number: int
+    name: str
     statement: str
     backend: str
     worst: float
@@ -62,30 +62,33 @@ class IdentityResult:
         return self.worst <= self.tolerance
 
 
-IDENTITIES: dict[int, tuple[Callable[[Ops, Names], float], float]] = {
-    1: (steps_agree, 1e-8),
-    2: (one_step_reaches_sgpr, 1e-8),
-    3: (inducing_at_data_gives_gpr, 1e-8),
-    4: (sites_of_data_stay_exact, 1e-8),
-    5: (tyings_agree_at_fixed_theta, 1e-8),
-    6: (coupled_inside_decoupled, 1e-8),
-    7: (whitening_keeps_values, 1e-8),
-    8: (exact_diagonal_step_is_stationary, 1e-8),
-    9: (objectives_meet, 1e-8),
-    10: (functions_without_width_are_points, 1e-10),
-    11: (minibatches_average, 1e-10),
-    12: (divergence_is_positive, 1e-10),
-    13: (growing_keeps_q, 1e-10),
-    14: (narrower_is_tighter, 1e-10),
-    15: (evidence_is_between_bounds, 1e-10),
-    16: (bounds_hold_at_every_size, 1e-10),
+IDENTITIES: dict[str, tuple[Callable[[Ops, Names], float], float]] = {
+    check.__name__.replace("_", " "): (check, tolerance)
+    for check, tolerance in {
+        steps_agree: 1e-8,
+        one_step_reaches_sgpr: 1e-8,
+        inducing_at_data_gives_gpr: 1e-8,
+        sites_of_data_stay_exact: 1e-8,
+        tyings_agree_at_fixed_theta: 1e-8,
+        coupled_inside_decoupled: 1e-8,
+        whitening_keeps_values: 1e-8,
+        exact_diagonal_step_is_stationary: 1e-8,
+        objectives_meet: 1e-8,
+        functions_without_width_are_points: 1e-10,
+        minibatches_average: 1e-10,
+        divergence_is_positive: 1e-10,
+        growing_keeps_q: 1e-10,
+        narrower_is_tighter: 1e-10,
+        evidence_is_between_bounds: 1e-10,
+        bounds_hold_at_every_size: 1e-10,
+    }.items()
 }
-"""Number → check and tolerance."""
+"""Name → check and tolerance."""
 
 
-def statement(number: int) -> str:
-    """Return the statement of an identity: its docstring without the number, in one line."""
-    return " ".join((IDENTITIES[number][0].__doc__ or "").split(": ", 1)[1].split())
+def statement(name: str) -> str:
+    """Return the statement of an identity: its docstring in one line."""
+    return " ".join((IDENTITIES[name][0].__doc__ or "").split())
 
 
 def identities(ops: Ops, likelihoods: Names) -> Iterator[IdentityResult | NotShown]:
@@ -94,15 +97,15 @@ def identities(ops: Ops, likelihoods: Names) -> Iterator[IdentityResult | NotSho
     An identity that is not about particular likelihoods runs with those in `likelihoods`.
     """
     ops = step_by_step(ops)
-    for number, (check, tolerance) in IDENTITIES.items():
+    for name, (check, tolerance) in IDENTITIES.items():
         try:
             worst = check(ops, likelihoods)
         except Exception as error:  # of a backend or method: other identities continue
             # a backend that declares autodiff and raises this has failed
             without = isinstance(error, NoAutodiffError) and not type(ops).capabilities.autodiff
             if without:
-                yield NotShown(number, SKIPPED, WITHOUT_AUTODIFF)
+                yield NotShown(name, SKIPPED, WITHOUT_AUTODIFF)
             else:
-                yield NotShown(number, "failed", one_line(error))
+                yield NotShown(name, "failed", one_line(error))
             continue
-        yield IdentityResult(number, statement(number), ops.name, worst, tolerance)
+        yield IdentityResult(name, statement(name), ops.name, worst, tolerance)

@@ -18,7 +18,7 @@ from svgpbench.tree import rebuild, tree_map
 
 
 def coupled_inside_decoupled(ops: Ops, likelihoods: Names) -> float:
-    """6: ORTH without γ, HYBRID at a = 0, DECOUPLED with α = β, a = K⁻¹m, B = S⁻¹ − K⁻¹: the coupled q."""
+    """ORTH without γ, HYBRID at a = 0, DECOUPLED with α = β, a = K⁻¹m, B = S⁻¹ − K⁻¹: the coupled q."""
     empty = dataclasses.replace(small_problem(), gamma=small_problem().gamma[:0])
     shared = dataclasses.replace(small_problem(), gamma=small_problem().Z)
     worst = 0.0
@@ -55,7 +55,7 @@ class WithoutWidth(SmallProblem):
 
 
 def functions_without_width_are_points(ops: Ops, likelihoods: Names) -> float:
-    """10: generalised SE of width 0 = SE in q(u), bound and θ-gradient; of any width, var φ = var f."""
+    """Generalised SE of width 0 = SE in q(u), bound and θ-gradient; of any width, var φ = var f."""
     model, method = build_model("gaussian", "se"), build_method("t-svgp", {})
     problem = small_problem()
     points, functions = (
@@ -75,7 +75,7 @@ def functions_without_width_are_points(ops: Ops, likelihoods: Names) -> float:
 
 
 def growing_keeps_q(ops: Ops, likelihoods: Names) -> float:
-    """13: growing the basis leaves q(f), KL and bound as they are (t-SVGP of each tying, q-SVGP)."""
+    """Growing the basis leaves q(f), KL and bound as they are (t-SVGP of each tying, q-SVGP)."""
     worst = 0.0
     for method in USUAL:  # a narrower q(f|u) changes with the basis, and growth changes q(f)
         built = build_method(*VARIANTS[method])

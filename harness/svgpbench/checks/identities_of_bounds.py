@@ -17,7 +17,7 @@ from svgpbench.tree import tree_map
 
 
 def inducing_at_data_gives_gpr(ops: Ops, likelihoods: Names) -> float:
-    """3: Z = X, Gaussian, no jitter, X well spaced: t-SVGP and SGPR have GPR's log p(y)."""
+    """Z = X, Gaussian, no jitter, X well spaced: t-SVGP and SGPR have GPR's log p(y)."""
     problem = grid_problem()
     model = build_model("gaussian", "matern32", jitter=0.0)
     exact = gpr_bound(problem.theta(model), "matern32", problem.X, problem.y)
@@ -30,7 +30,7 @@ def inducing_at_data_gives_gpr(ops: Ops, likelihoods: Names) -> float:
 
 
 def bounds_hold_at_every_size(ops: Ops, likelihoods: Names) -> float:
-    """16: identity 2 at kernel variances of 1e-4 to 1e6 and lengthscales of 1/100 to 100 times theirs."""
+    """One step gives SGPR's bound at kernel variances 1e-4 to 1e6, lengthscales 1/100 to 100 times theirs."""
     worst = 0.0
     for name in ("t-svgp tied-projected", "q-svgp natgrad", "sgpr"):
         b = bench(ops, name, "gaussian")
@@ -50,7 +50,7 @@ def bounds_hold_at_every_size(ops: Ops, likelihoods: Names) -> float:
 
 
 def sites_of_data_stay_exact(ops: Ops, likelihoods: Names) -> float:
-    """4: t-VGP, Gaussian: its M-step objective is log p(y) at every kernel θ and σ²."""
+    """t-VGP, Gaussian: its M-step objective is log p(y) at every kernel θ and σ²."""
     worst = 0.0
     for method in ("t-vgp", "t-vgp negative sites"):
         b = bench(ops, method, "gaussian")
@@ -66,7 +66,7 @@ def sites_of_data_stay_exact(ops: Ops, likelihoods: Names) -> float:
 
 
 def objectives_meet(ops: Ops, likelihoods: Names) -> float:
-    """9: tyings meet at θ_t, in slope too at the best q; `untied`, Gaussian, is SGPR at every θ."""
+    """Tyings meet at θ_t, in slope too at the best q; `untied`, Gaussian, is SGPR at every θ."""
     worst = 0.0
     tyings = [m for m in USUAL if m.startswith("t-svgp")]
     # slopes meet only where ∂ELBO/∂q = 0: a Gaussian is there after one step, others are not
@@ -93,7 +93,7 @@ def objectives_meet(ops: Ops, likelihoods: Names) -> float:
 
 
 def divergence_is_positive(ops: Ops, likelihoods: Names) -> float:
-    """12: KL ≥ 0, and 0 at the prior: the largest |KL| at q = p, infinite where a KL is negative."""
+    """KL ≥ 0, and 0 at the prior: the largest |KL| at q = p, infinite where a KL is negative."""
     at_prior = []
     for method in VARIANTS:
         if "gaussian" not in likelihoods_of(method):
@@ -109,7 +109,7 @@ def divergence_is_positive(ops: Ops, likelihoods: Names) -> float:
 
 
 def evidence_is_between_bounds(ops: Ops, likelihoods: Names) -> float:
-    """15: Gaussian: SGPR's bound < log p(y) < Titsias's upper bound (2014) at any θ; equal at Z = X."""
+    """Gaussian: SGPR's bound < log p(y) < Titsias's upper bound (2014) at any θ; equal at Z = X."""
     sgpr = SGPR()
 
     def lower_and_upper(b: Bench) -> list[float]:

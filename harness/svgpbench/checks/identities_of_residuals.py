@@ -23,7 +23,7 @@ WIDTHS = {"prior": "tied-projected", "scalar": "scalar", "diagonal": "diagonal"}
 
 
 def narrower_is_tighter(ops: Ops, likelihoods: Names) -> float:
-    """14: Gaussian: q(f|u) = p(f|u) ≤ one v ≤ a v_i each ≤ log p(y) at any q; `untied` is its SGPR."""
+    """Gaussian: q(f|u) = p(f|u) ≤ one v ≤ a v_i each ≤ log p(y) at any q; `untied` is its SGPR."""
     rising = _bounds_at_one_q([bench(ops, f"t-svgp {x}", "gaussian") for x in WIDTHS.values()])
     problem = small_problem()
     model = build_model("gaussian", "matern52")

@@ -18,7 +18,7 @@ from svgpbench.tree import leaves
 
 
 def steps_agree(ops: Ops, likelihoods: Names) -> float:
-    """1: t-SVGP ≡ q-SVGP natgrad, closed form and (not sampled) autodiff, over 50 minibatch steps."""
+    """t-SVGP ≡ q-SVGP natgrad, closed form and (not sampled) autodiff, over 50 minibatch steps."""
     return max(
         worst_of(reference, posterior_of(ops, name, likelihood))
         for likelihood in likelihoods
@@ -30,7 +30,7 @@ def steps_agree(ops: Ops, likelihoods: Names) -> float:
 
 
 def one_step_reaches_sgpr(ops: Ops, likelihoods: Names) -> float:
-    """2: Gaussian, rate 1, full batch: one step from q = p gives SGPR's q and bound, of any q(f|u)."""
+    """Gaussian, rate 1, full batch: one step from q = p gives SGPR's q and bound, of any q(f|u)."""
     sgpr = bench(ops, "sgpr", "gaussian")
     q = sgpr.posterior(sgpr.e_step(sgpr.start, sgpr.full, 1.0))
     worst = 0.0
@@ -46,7 +46,7 @@ def one_step_reaches_sgpr(ops: Ops, likelihoods: Names) -> float:
 
 
 def tyings_agree_at_fixed_theta(ops: Ops, likelihoods: Names) -> float:
-    """5: untied = tied = tied-projected at fixed θ, on minibatches with decay of all sites."""
+    """Untied = tied = tied-projected at fixed θ, on minibatches with decay of all sites."""
     sums = []
     for likelihood in likelihoods:
         reference = posterior_of(ops, "t-svgp tied-projected", likelihood)
@@ -63,7 +63,7 @@ def tyings_agree_at_fixed_theta(ops: Ops, likelihoods: Names) -> float:
 
 
 def whitening_keeps_values(ops: Ops, likelihoods: Names) -> float:
-    """7: whitened = unwhitened in value at matched q; θ-gradients equal where ∂ELBO/∂q = 0."""
+    """Whitened = unwhitened in value at matched q; θ-gradients equal where ∂ELBO/∂q = 0."""
     worst = 0.0
     for likelihood in likelihoods:
         a = bench(ops, "q-svgp natgrad", likelihood)
@@ -81,7 +81,7 @@ def whitening_keeps_values(ops: Ops, likelihoods: Names) -> float:
 
 
 def minibatches_average(ops: Ops, likelihoods: Names) -> float:
-    """11: bound, its θ-gradient and the dual targets average to the full batch at fixed q."""
+    """The bound, its θ-gradient and the dual targets average to the full batch at fixed q."""
     worst = 0.0
     for likelihood in likelihoods:
         b = bench(ops, "t-svgp tied-projected", likelihood)
@@ -123,7 +123,7 @@ def _mean_slope(b: Bench, state: Tree, batches: list[Batch]) -> list[Floats]:
 
 
 def exact_diagonal_step_is_stationary(ops: Ops, likelihoods: Names) -> float:
-    """8: diagonal precision: ∂ELBO/∂(μ, g) = 0 where `exact` stops, and not where `projected` does."""
+    """Diagonal precision: ∂ELBO/∂(μ, g) = 0 where `exact` stops, and not where `projected` does."""
     worst = 0.0
     for likelihood in ("gaussian", "bernoulli-logit"):
         for variant in ("projected-a", "projected-b"):

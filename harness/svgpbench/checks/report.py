@@ -70,12 +70,12 @@ class Report:
 
     def tables(self) -> tuple[Table, ...]:
         """Return tables of the matrix by method, the identities and the growth of rounding."""
-        by_number = _grouped(self.identities, lambda i: i.number)
-        worst = [max(outcomes, key=lambda i: i.worst) for outcomes in by_number.values()]
+        by_name = _grouped(self.identities, lambda i: i.name)
+        worst = [max(outcomes, key=lambda i: i.worst) for outcomes in by_name.values()]
         identities = Table(
-            (number(""), Column("identity"), number("worst")),
+            (Column("identity"), Column("statement"), number("worst")),
             [
-                [i.number, i.statement, _styled(i.worst, ok=all(x.ok for x in by_number[i.number]))]
+                [i.name, i.statement, _styled(i.worst, ok=all(x.ok for x in by_name[i.name]))]
                 for i in worst
             ],
         )
@@ -105,8 +105,8 @@ class Report:
                 if skip.group and skip.what not in skipped_cases
             )
             what = [f"{group}{n} {dtype} cases" for (group, dtype), n in counts.items()]
-            numbers = [x.what.partition(" ")[2] for x in skips if x.what.startswith("identity")]
-            what += [f"identities {', '.join(numbers)}"] if numbers else []
+            names = [x.what.partition(" ")[2] for x in skips if x.what.startswith("identity")]
+            what += [f"identities {', '.join(names)}"] if names else []
             what += ["the growth of rounding"] if any("trajectory" in x.what for x in skips) else []
             yield f"{backend} skips {', '.join(what)}: {why}"
 
@@ -143,7 +143,7 @@ class Report:
             if not e.ok
         ]
         red += [
-            f"identity {i.number} on {i.backend}: {i.worst:.1e} > {i.tolerance:.0e} ({i.statement})"
+            f"identity {i.name} on {i.backend}: {i.worst:.1e} > {i.tolerance:.0e} ({i.statement})"
             for i in self.identities
             if not i.ok
         ]

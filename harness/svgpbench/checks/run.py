@@ -224,10 +224,10 @@ def _report(
             dense = dense_arrays(case, problem, numbers[REFERENCE]) if double else None
             entries += compare(case, numbers, dense)
     identities = [
-        IdentityResult(n, statement(n), backend, float(x[f"identity|{n}"]), IDENTITIES[n][1])
+        IdentityResult(name, statement(name), backend, float(x[f"identity|{name}"]), tolerance)
         for backend, x in arrays.items()
-        for n in IDENTITIES
-        if f"identity|{n}" in x
+        for name, (_, tolerance) in IDENTITIES.items()
+        if f"identity|{name}" in x
     ]
     runs: dict[str, list[float]] = {
         b: list(map(float, a["trajectory|0"])) for b, a in arrays.items() if "trajectory|0" in a

@@ -45,9 +45,9 @@ def ops_for(backend: str, mode: str, device: str, dtype: str = "float64") -> Ops
 def run_task(task: dict[str, Any]) -> Arrays:
     """Return the arrays of a task.
 
-    Arrays of cases are named `index|name`; identities and trajectories are named by number. Parts that
-    the backend does not offer are named `skipped` and hold the reason. A case, identity or trajectory that
-    raises is named `failed` and holds the message; the others continue.
+    Arrays of cases are named `index|name`; identities have their names, trajectories their numbers. Parts
+    that the backend does not offer are named `skipped` and hold the reason. A case, identity or trajectory
+    that raises is named `failed` and holds the message; the others continue.
     """
     target = (str(task["backend"]), str(task["mode"]), str(task["device"]))
     out: Arrays = {}
@@ -58,15 +58,15 @@ def run_task(task: dict[str, Any]) -> Arrays:
     # the mode and the device must be there, whatever the dtype
     ops = ops_for(*target, load(BACKENDS, target[0]).capabilities.dtypes[0])
     if why := _refused_dtype(target[0], "float64"):
-        numbers = list(IDENTITIES) if task["identities"] else []
-        out |= {f"identity|{number}|skipped": np.array(why) for number in numbers}
+        names = list(IDENTITIES) if task["identities"] else []
+        out |= {f"identity|{name}|skipped": np.array(why) for name in names}
         return out | {
             f"trajectory|{replica}|skipped": np.array(why) for replica in task["replicas"]
         }
     ops = ops_for(*target)
     if task["identities"]:
         for outcome in identities(ops, tuple(task["identities"])):
-            name = f"identity|{outcome.number}"
+            name = f"identity|{outcome.name}"
             if isinstance(outcome, IdentityResult):
                 out[name] = np.array(outcome.worst)
             else:
