@@ -18,7 +18,7 @@ from svgpbench.benchmarks.time_to_target.plan import (
     Contestant,
     LearningPlan,
     Run,
-    read_plan,
+    read_learning_plan,
     shipped_plans,
 )
 from svgpbench.benchmarks.time_to_target.profile import draw_profile, profile_table
@@ -116,7 +116,7 @@ def learn_command(
     for file in (figure, profile):
         if file is not None:
             check_figure_path(file)
-    declared = read_plan(plan)
+    declared = read_learning_plan(plan)
     if backend:
         declared = declared.model_copy(update={"backends": tuple(backend)})
     if seconds is not None:

@@ -18,7 +18,12 @@ from svgpbench.benchmarks.records import append
 from svgpbench.benchmarks.time_to_target import profile, tables, training
 from svgpbench.benchmarks.time_to_target.comparison import ChosenRates, ContestantRuns, compare
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
-from svgpbench.benchmarks.time_to_target.plan import Contestant, Run, read_plan, shipped_plans
+from svgpbench.benchmarks.time_to_target.plan import (
+    Contestant,
+    Run,
+    read_learning_plan,
+    shipped_plans,
+)
 from svgpbench.benchmarks.time_to_target.records import (
     Look,
     TrainingRecord,
@@ -196,7 +201,7 @@ def test_a_plan_names_methods_and_curves_that_there_are(
 
 
 def test_shipped_plans_are_those_of_papers_and_train_what_they_say() -> None:
-    plans = {name: read_plan(Path(name)) for name in shipped_plans()}
+    plans = {name: read_learning_plan(Path(name)) for name in shipped_plans()}
     assert set(plans) == {"adam2021-fig4", "salimbeni2018-fig2c"}
     fig4, fig2c = plans.values()
     (mnist,) = fig4.problems.values()
@@ -209,7 +214,7 @@ def test_shipped_plans_are_those_of_papers_and_train_what_they_say() -> None:
     # a fifth of the printed sizes
     assert shape_of("roads-M2000").two_bases == (3500, 1500)
     # the other plan leaves out what only the figure needs
-    assert [x.title for x in _contestants(read_plan(), ["gpflow"])] == ["gpflow natgrad"]
+    assert [x.title for x in _contestants(read_learning_plan(), ["gpflow"])] == ["gpflow natgrad"]
 
 
 def test_the_profile_counts_tasks_within_a_factor_of_the_fastest(
