@@ -63,6 +63,16 @@ def records_in(folder: Path, experiment: str | None = None) -> LoadedRecords:
     return LoadedRecords(tuple(stored), tuple(damaged))
 
 
+def records_by_experiment(folder: Path) -> dict[str, LoadedRecords]:
+    """Return the records of each experiment in a folder, by name.
+
+    Raises `UserError` if the folder does not exist, and as `records_in`.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder}: there is no such folder; name one of records with --results")
+    return {name: records_in(folder, name) for name in experiments(folder)}
+
+
 def records_of(folder: Path, cells: Sequence[CellIdentity]) -> LoadedRecords:
     """Return the records of some cells in their order, without missing ones. Raises as `records_in`."""
     stored: list[LocatedRecord] = []
