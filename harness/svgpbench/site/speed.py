@@ -11,7 +11,7 @@ from pathlib import Path
 from svgpbench.benchmarks.stability.map import draw_map, tables
 from svgpbench.benchmarks.stability.plan import read_stability_plan
 from svgpbench.benchmarks.stability.records import read_stability
-from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare
+from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare_contestants
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.plan import LearningPlan, read_learning_plan
 from svgpbench.benchmarks.time_to_target.profile import draw_profile, profile_table
@@ -112,7 +112,9 @@ def _training_to_quality(folder: Path, site: Path) -> Iterator[Section]:
     plan, records = read_learning_plan(), read_training(folder)
     contestants = list(dict.fromkeys(run.contestant for run in records))
     entries = {
-        problem: [x for x in compare(plan, problem, contestants, records.get) if x.search]
+        problem: [
+            x for x in compare_contestants(plan, problem, contestants, records.get) if x.search
+        ]
         for problem in plan.problems
     }
     entries = {name: runs for name, runs in entries.items() if any(x.trained for x in runs)}

@@ -16,7 +16,11 @@ from rich.console import Console
 
 from svgpbench.benchmarks.records import append
 from svgpbench.benchmarks.time_to_target import profile, tables, training
-from svgpbench.benchmarks.time_to_target.comparison import ChosenRates, ContestantRuns, compare
+from svgpbench.benchmarks.time_to_target.comparison import (
+    ChosenRates,
+    ContestantRuns,
+    compare_contestants,
+)
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.plan import (
     Contestant,
@@ -419,7 +423,7 @@ def searched(
         looked = (Look(5.0, iterations, bound, None),)
         return TrainingRecord(run=run, status="ok", mode=mode, looks=looked)
 
-    return compare(plan, "tiny", [MINE, PEER], execute), made
+    return compare_contestants(plan, "tiny", [MINE, PEER], execute), made
 
 
 def test_ours_takes_the_backend_with_the_most_iterations_and_each_the_rates_of_the_best_bound() -> (
@@ -460,7 +464,7 @@ def test_rates_are_searched_on_a_backend_of_the_plan_if_no_first_run_was_ready()
         made.append(run)
         return TrainingRecord(run=run, status="error", message="the process ended")
 
-    (mine,) = compare(tiny_plan(backends=("torch", "jax")), "tiny", [MINE], execute)
+    (mine,) = compare_contestants(tiny_plan(backends=("torch", "jax")), "tiny", [MINE], execute)
     assert [(run.mode, run.rates.e) for run in made] == [
         ("torch", 0.1),
         ("jax", 0.1),
