@@ -34,7 +34,7 @@ from svgpbench.checks.identities_of_steps import (
 )
 from svgpbench.errors import NoAutodiffError
 from svgpbench.ops import Ops
-from svgpbench.runs.worker import one_line
+from svgpbench.runs.worker import located_error_line
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,6 @@ def identities(ops: Ops, likelihoods: Names) -> Iterator[IdentityResult | NotSho
             if without:
                 yield NotShown(number, SKIPPED, WITHOUT_AUTODIFF)
             else:
-                yield NotShown(number, "failed", one_line(error))
+                yield NotShown(number, "failed", located_error_line(error))
             continue
         yield IdentityResult(number, statement(number), ops.name, worst, tolerance)

@@ -125,14 +125,14 @@ class StabilityCell(NamedTuple):
         }
 
 
-def read_plan(path: Path = SHIPPED) -> StabilityPlan:
+def read_stability_plan(path: Path = SHIPPED) -> StabilityPlan:
     """Read a plan from its file. Raises `UserError` if the file is missing or invalid."""
     return read_as(StabilityPlan, path)
 
 
 @functools.cache
 def _shipped() -> StabilityPlan:
-    return read_plan()
+    return read_stability_plan()
 
 
 def cells_of(
