@@ -46,7 +46,6 @@ class DataFile(RegistryModel):
     packed: bool = False
     """True if the file is cached compressed, as served; checksums and size are of the compressed file."""
     md5: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] | None = None  # as published
-    sha1: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None = None  # as published
     addresses: tuple[Address, ...] = ()
 
     @model_validator(mode="after")
@@ -70,7 +69,7 @@ class DataFile(RegistryModel):
     @property
     def checksums(self) -> dict[str, str]:
         """Declared checksums by algorithm."""
-        checksums = {"sha256": self.sha256, "md5": self.md5, "sha1": self.sha1}
+        checksums = {"sha256": self.sha256, "md5": self.md5}
         return {name: value for name, value in checksums.items() if value is not None}
 
 

@@ -16,10 +16,10 @@ def refuse_absent_folder(path: Path, option: str = "") -> None:
         raise UserError(f"{option}{path}: there is no folder {path.parent}")
 
 
-def refuse_unwritable(folder: Path, named: str) -> None:
-    """Raise `UserError` if nothing can be written into a folder, or where it would be made.
+def why_unwritable(folder: Path) -> str:
+    """Return why nothing can be written into a folder, or where it would be made; empty if it can.
 
-    Nothing is left there. `named` is what the user gave, such as `--results runs`.
+    Nothing is left there.
     """
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
@@ -27,9 +27,14 @@ def refuse_unwritable(folder: Path, named: str) -> None:
         with tempfile.TemporaryDirectory(dir=nearest):
             pass
     except OSError as error:
-        raise UserError(
-            f"{named} cannot be written ({error.strerror}); name another folder"
-        ) from None
+        return error.strerror or str(error)
+    return ""
+
+
+def refuse_unwritable(folder: Path, named: str) -> None:
+    """Raise `UserError` if a folder is unwritable; `named` is what the user gave, such as `--out x`."""
+    if why := why_unwritable(folder):
+        raise UserError(f"{named} cannot be written ({why}); name another folder")
 
 
 def write_whole(path: Path, content: bytes) -> None:

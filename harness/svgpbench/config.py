@@ -122,14 +122,6 @@ class LikelihoodConfig(WithOptions):
     name: str = "gaussian"
     latent_mean: Literal["zero", "data"] = "zero"
 
-    @model_validator(mode="before")
-    @classmethod
-    def _null_is_left_out(cls, keys: Any) -> Any:
-        # older records hold the keys of every likelihood, null for those that theirs does not have
-        if isinstance(keys, dict):
-            return {key: value for key, value in keys.items() if value is not None}
-        return keys
-
     @model_serializer(mode="wrap")
     def _without_a_mean_of_zero(self, serialise: SerializerFunctionWrapHandler) -> Any:
         """Leave `latent_mean` out if it is "zero", so that hashes and records stay what they were."""

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from svgpbench.benchmarks.records import append, read
-from svgpbench.benchmarks.stability.plan import read_plan
+from svgpbench.benchmarks.stability.plan import read_stability_plan
 from svgpbench.benchmarks.stability.records import StabilityRecord
 from svgpbench.benchmarks.time_to_target.records import TrainingRecord
 from svgpbench.errors import RecordsWarning, UserError
 from svgpbench.experiments.identity import digests_of
 from svgpbench.plugins import BACKENDS
 
-PLAN = read_plan()
+PLAN = read_stability_plan()
 CELL = PLAN.cell("naval", "gpflow", "natgrad", PLAN.centre, 3)
 RECORD = StabilityRecord(run=CELL, status="not_pd", step=4, bounds=(-3.0, -2.5), n=10)
 

@@ -159,7 +159,7 @@ COMMANDS: Mapping[int, Mapping[str, str]] = {
         "reproduce adam2021/fig3 --backend numpyy": "unknown backend 'numpyy'",
         "reproduce adam2021 --from-records --results none": "--results none: there is no such folder",
         "reproduce adam2021-16 --from-records --results . --out file":
-            "cannot write into file: it is a file; name a folder",
+            "--out file cannot be written (Not a directory); name another folder",
         "report --results nosuch": "nosuch: there is no such folder",
         "report --results file": "--results file is a file; name a folder with records",
         "report --results . --out /proc/x": "--out /proc/x cannot be written (",

@@ -9,7 +9,7 @@ from hand_records import cell, environment, record
 
 from svgpbench.comparison.inputs import folders
 from svgpbench.errors import UserError
-from svgpbench.experiments.identity import code_of
+from svgpbench.experiments.identity import cell_code
 from svgpbench.results.duplicates import LocatedRecord, deduplicate
 from svgpbench.results.mixtures import several_forms
 from svgpbench.results.records import Record, write_record
@@ -38,7 +38,7 @@ def test_forms_of_our_code_are_told_with_their_commits() -> None:
 
 
 def test_two_folders_say_whose_records_a_plugins_earlier_code_made(tmp_path: Path) -> None:
-    now = code_of(cell())["backend jax"]
+    now = cell_code(cell())["backend jax"]
     for folder, code in (("old", "acme:1"), ("new", now)):
         for fold in (0, 1):
             made = made_by(float(fold), "c" * 40, fold=fold, backend=f"jax {code}")

@@ -214,6 +214,20 @@ def test_the_command_prints_draws_and_gives_json(
     assert found["iterations_saved"][0]["budget"] == 20
 
 
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+def test_the_same_gains_drawn_later_are_the_same_file(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = [pair([1.0, 2, 4, 8], [1.0, 2, 3, 4], seed=seed) for seed in range(5)]
+    contents = []
+    for epoch in ("0", "1000000000"):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)  # Matplotlib's clock
+        path = tmp_path / f"{epoch}.{suffix}"
+        draw_gains(pairs, ["elbo"], "A", "B", path)
+        contents.append(path.read_bytes())
+    assert contents[0] == contents[1]
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [

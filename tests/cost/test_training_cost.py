@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_cell
 
 from svgpbench.backends import new_backend
 from svgpbench.config import (
-    BackendConfig,
     CellConfig,
-    DataConfig,
     InducingConfig,
-    KernelConfig,
     LikelihoodConfig,
     MethodConfig,
-    SplitConfig,
     TrainingConfig,
 )
 from svgpbench.experiments.cell import initial_theta
@@ -39,17 +36,12 @@ def cell(
     method: str, likelihood: str = "gaussian", gamma: int | None = None, **keys: Any
 ) -> CellConfig:
     training = {"em_iterations": 4, "m_steps": 3} | keys.pop("training", {})
-    return CellConfig(
-        experiment="any",
-        data=DataConfig(name="any"),
-        split=SplitConfig(),
-        kernel=KernelConfig(),
+    return small_cell.config(
         likelihood=LikelihoodConfig(name=likelihood),
         inducing=InducingConfig(count=M, gamma=gamma),
         training=TrainingConfig(**training),
         method=MethodConfig(name=method, options=keys),
-        backend=BackendConfig(name="counting"),
-    )  # fmt: skip
+    )
 
 
 def trained(config: CellConfig) -> tuple[int, int]:

@@ -70,15 +70,11 @@ def test_a_web_page_in_place_of_the_file_is_called_one(server: Server, cache: Pa
     assert why(cache, server.serve("/f", b"<!DOCTYPE html><p>moved")).endswith(", a web page")
 
 
-@pytest.mark.parametrize("name", ["md5", "sha1"])
-def test_published_checksums_are_checked_too(server: Server, cache: Path, name: str) -> None:
+def test_a_published_checksum_is_checked_too(server: Server, cache: Path) -> None:
     url = server.serve("/f", CONTENT)
-    right = hashlib.new(name, CONTENT).hexdigest()
-    wrong = "0" * len(right)
-    assert f"expected {name} {wrong} (300,000 bytes), got {right}" in why(
-        cache, url, **{name: wrong}
-    )
-    fetch_file(wanted(url, **{name: right}), cache=cache)
+    right, wrong = hashlib.md5(CONTENT).hexdigest(), "0" * 32
+    assert f"expected md5 {wrong} (300,000 bytes), got {right}" in why(cache, url, md5=wrong)
+    fetch_file(wanted(url, md5=right), cache=cache)
 
 
 def test_a_declared_size_that_does_not_fit_is_refused(server: Server, cache: Path) -> None:

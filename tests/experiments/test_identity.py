@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+import small_cell
 from pydantic import BaseModel
 
 from svgpbench.backends import load_backend
@@ -72,18 +73,8 @@ DEFAULTS = Path(__file__).parent / "defaults.json"
 
 
 def config(**changes: Any) -> CellConfig:
-    parts: dict[str, Any] = {
-        "experiment": "test",
-        "data": DataConfig(name="boston"),
-        "split": SplitConfig(),
-        "kernel": KernelConfig(),
-        "likelihood": LikelihoodConfig(),
-        "inducing": InducingConfig(),
-        "training": TrainingConfig(),
-        "method": MethodConfig(name="t-svgp"),
-        "backend": BackendConfig(name="numpy"),
-    }
-    return CellConfig(**(parts | changes))
+    default = {"inducing": InducingConfig(), "training": TrainingConfig()}
+    return small_cell.config(**(default | changes))
 
 
 def whole(cell: CellConfig) -> CellConfig:
@@ -206,12 +197,12 @@ def test_a_default_that_is_spelled_out_is_the_same_cell() -> None:
 def test_the_number_of_classes_is_that_of_the_data_whether_it_is_said_or_not() -> None:
     dataset = load_data(DataConfig(name="sonar"))
     ids = {
-        identity_of(config(likelihood=LikelihoodConfig(name="softmax", classes=n)), dataset).cell_id
-        for n in (None, 2)
+        identity_of(config(likelihood=LikelihoodConfig(name="softmax", **said)), dataset).cell_id
+        for said in ({}, {"classes": 2})
     }
     assert len(ids) == 1
-    said = LikelihoodConfig(name="softmax", classes=3)
-    assert identity_of(config(likelihood=said), dataset).cell_id not in ids
+    other = LikelihoodConfig(name="softmax", classes=3)
+    assert identity_of(config(likelihood=other), dataset).cell_id not in ids
 
 
 @pytest.mark.parametrize("name", CELLS)

@@ -15,7 +15,7 @@ from command_files import command, lines_of, read_speed, speed_record
 from own_files import paper_files, some_records
 
 from svgpbench.benchmarks.stability.records import read_stability
-from svgpbench.benchmarks.time_to_target.plan import read_plan
+from svgpbench.benchmarks.time_to_target.plan import read_learning_plan
 from svgpbench.benchmarks.time_to_target.records import read_training
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
@@ -42,7 +42,7 @@ def test_toml_that_is_deep_or_has_long_numbers(tmp_path: Path, line: str, said: 
         load_experiment(str(path))
     assert str(path) in str(refusal.value)
     with pytest.raises(UserError, match=rf"^plan {path}"):
-        read_plan(path)
+        read_learning_plan(path)
 
 
 def test_a_path_that_no_file_can_have() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from svgpbench.benchmarks.records import append
-from svgpbench.benchmarks.time_to_target.plan import Contestant, Run, read_plan
+from svgpbench.benchmarks.time_to_target.plan import Contestant, Run, read_learning_plan
 from svgpbench.benchmarks.time_to_target.records import Look, TrainingRecord
 from svgpbench.environment import OURS
 from svgpbench.papers import load_paper
@@ -16,7 +16,7 @@ from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import judge
 
 NAME = "adam2021-fig4"
-PLAN = read_plan(Path(NAME))
+PLAN = read_learning_plan(Path(NAME))
 ((PROBLEM, RACE),) = PLAN.problems.items()
 (RATES,) = RACE.grid
 

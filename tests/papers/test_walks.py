@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from svgpbench.benchmarks.records import Status, append
-from svgpbench.benchmarks.stability.plan import read_plan
+from svgpbench.benchmarks.stability.plan import read_stability_plan
 from svgpbench.benchmarks.stability.records import StabilityRecord
 from svgpbench.papers import load_paper
 from svgpbench.papers.evidence.stability import load_stability
 from svgpbench.papers.grading import judge
 from svgpbench.papers.predicates.rates import Stands
 
-PLAN = read_plan()
+PLAN = read_stability_plan()
 
 
 def walk(

@@ -101,6 +101,11 @@ def test_no_message_names_a_file_that_nobody_gave(change: dict[str, object], wor
     assert str(error.value).startswith(words)
 
 
+def test_a_fit_of_one_row_says_so_and_names_no_file() -> None:
+    with pytest.raises(UserError, match=r"^1 data row; give at least two$"):
+        fit(X[:1], Y[:1])
+
+
 @pytest.mark.parametrize(
     ("inputs", "words"),
     [

@@ -14,8 +14,9 @@ from svgpbench.experiments import Experiment
 from svgpbench.experiments.cell import identify
 from svgpbench.experiments.plan import Plan
 from svgpbench.output.result_table import Finals
-from svgpbench.results.collect import Collected, collect, collected_in
+from svgpbench.results.collect import Collected, collect, collect_each
 from svgpbench.results.records import Record, read_record, write_record
+from svgpbench.results.store import records_by_experiment
 
 METHODS = {"A": "t-svgp", "B": "sgpr", "Z": "q-svgp"}
 EXPERIMENT = Experiment.model_validate(
@@ -202,7 +203,7 @@ def test_a_folder_tells_what_it_leaves_out_of_an_experiment_of_the_user_too(tmp_
     stored(tmp_path, *configs)
     path = next(iter(sorted(tmp_path.rglob("*.json"))))
     write_record(tmp_path, read_record(path).model_copy(update={"method_version": 0}))
-    ((found,), left_out) = collected_in(tmp_path)
+    ((found,), left_out) = collect_each(tmp_path, records_by_experiment(tmp_path))
     assert (found.experiment, len(found.records), left_out) == ("mine", 1, [])
     (note,) = found.notes
     assert note.startswith("1 records left out: made by version 0 of ")

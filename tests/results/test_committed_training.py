@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from committed_records import RESULTS
 
-from svgpbench.benchmarks.time_to_target.plan import SHIPPED, read_plan, shipped_plans
+from svgpbench.benchmarks.time_to_target.plan import SHIPPED, read_learning_plan, shipped_plans
 from svgpbench.benchmarks.time_to_target.records import read_training
 
 PLANS = [SHIPPED, *map(Path, shipped_plans())]
@@ -17,7 +17,7 @@ CONTESTANTS = {"plan": 26, "adam2021-fig4": 4, "salimbeni2018-fig2c": 4}
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
 def test_committed_runs_are_of_a_shipped_plan_and_whole(path: Path) -> None:
-    plan = read_plan(path)
+    plan = read_learning_plan(path)
     digests = {plan.digest(problem) for problem in plan.problems}
     found = {
         run: record
@@ -32,6 +32,6 @@ def test_committed_runs_are_of_a_shipped_plan_and_whole(path: Path) -> None:
 
 
 def test_no_committed_run_is_of_a_plan_that_is_not_shipped() -> None:
-    plans = [read_plan(path) for path in PLANS]
+    plans = [read_learning_plan(path) for path in PLANS]
     digests = {plan.digest(problem) for plan in plans for problem in plan.problems}
     assert {run.plan for run in read_training(RESULTS / "learning")} == digests

@@ -15,7 +15,7 @@ from svgpbench.runs.protocol import Answer, Request
 from svgpbench.runs.queue import PlannedCell
 from svgpbench.runs.scheduler import make_record
 from svgpbench.runs.slots import KEEPS_WORKER
-from svgpbench.runs.worker import OUT_OF_MEMORY, answer_cell, one_line, ran_out_of_memory
+from svgpbench.runs.worker import OUT_OF_MEMORY, answer_cell, located_error_line, ran_out_of_memory
 
 
 def answered(do: str) -> Answer:
@@ -103,16 +103,16 @@ Set TORCHDYNAMO_VERBOSE=1 for the stack trace"""
 
 def test_a_first_line_that_ends_in_a_colon_is_followed_to_the_cause() -> None:
     cause = "Cholesky decomposition was not successful. The input might not be valid."
-    assert one_line(ValueError(TENSORFLOW)) == f"ValueError: {cause}"
-    assert one_line(ValueError(TORCH)) == "ValueError: RuntimeError: no compiler"
-    assert one_line(ValueError("alone:")) == "ValueError: alone"
+    assert located_error_line(ValueError(TENSORFLOW)) == f"ValueError: {cause}"
+    assert located_error_line(ValueError(TORCH)) == "ValueError: RuntimeError: no compiler"
+    assert located_error_line(ValueError("alone:")) == "ValueError: alone"
 
 
 def test_one_line_is_the_type_and_the_first_line_and_not_long() -> None:
-    assert one_line(ValueError("first\nsecond")) == "ValueError: first"
-    assert one_line(ValueError("")) == "ValueError"
-    assert one_line(ValueError("\n  first")) == "ValueError: first"
-    assert len(one_line(ValueError("x" * 999))) == 300
+    assert located_error_line(ValueError("first\nsecond")) == "ValueError: first"
+    assert located_error_line(ValueError("")) == "ValueError"
+    assert located_error_line(ValueError("\n  first")) == "ValueError: first"
+    assert len(located_error_line(ValueError("x" * 999))) == 300
 
 
 def test_a_worker_is_kept_where_the_cell_left_the_process_sound() -> None:

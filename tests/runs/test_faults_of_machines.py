@@ -161,7 +161,7 @@ def test_a_folder_that_becomes_read_only_is_one_line(
     finally:
         for folder in folders:
             folder.chmod(stat.S_IRWXU)
-    said = f"cannot write into {tmp_path / 'results'}: permission denied"
+    said = f"{tmp_path / 'results'} cannot be written (Permission denied); name another folder"
     assert (code, printed) == (2, said)
     assert finished(tmp_path)[0] == 0
     assert all_as(undisturbed, tmp_path)

@@ -157,5 +157,5 @@ def test_a_broken_record_stops_a_resumed_run_before_it_starts(run: Run, tmp_path
 
 def test_a_folder_that_cannot_be_written_is_a_users_mistake(run: Run, tmp_path: Path) -> None:
     (tmp_path / "results").write_text("a file, not a folder")
-    with pytest.raises(UserError, match="cannot write"):
+    with pytest.raises(UserError, match=r"results cannot be written \(Not a directory\)"):
         run(make_config("finish"))

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from small_site import Made, part_of_results
 
-from svgpbench.site.fields import Field, fields_in
+from svgpbench.experiments import load_experiment
+from svgpbench.results.collect import collect
+from svgpbench.site.fields import Field
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -24,7 +26,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 @pytest.fixture(scope="session")
 def field(made: Made) -> Field:
     """Figure 3, read once more."""
-    return next(one for one in fields_in(made.results)[0] if one.experiment == "adam2021-fig3")
+    return Field(collect(made.results, load_experiment("adam2021-fig3")))
 
 
 @pytest.fixture(scope="session")

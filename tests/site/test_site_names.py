@@ -23,7 +23,7 @@ def test_a_record_of_any_name_can_be_downloaded(tmp_path: Path) -> None:
     (results / "speed").mkdir(parents=True)
     (results / "speed" / name).write_text("{}")
     downloads = Downloads(site)
-    downloads.add_records(results)
+    downloads.add_records(results, {})
     section = Section("Steps", (), (), "", "", (Link(name, f"{FOLDER}/speed/{name}"),))
     writer = Writer(site, ())
     writer.write(Page("speed.html", "Speed", "speed.html", {"records": [section]}))

@@ -235,7 +235,7 @@ def test_without_iterations_it_says_to_measure_times(
     code = exit_code(["leaderboard", "--suite", "small.toml", "--run"])
     printed = capsys.readouterr()
     assert (code, printed.out, printed.err.count("\n")) == (2, "", 1)
-    assert "no number of iterations yet, which --step-times measures" in printed.err
+    assert "yet; --step-times measures it" in printed.err
     assert [x.name for x in tmp_path.iterdir()] == ["small.toml"]
 
 

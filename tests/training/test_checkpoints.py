@@ -279,7 +279,7 @@ def test_a_cell_keeps_a_place_of_its_configuration_its_data_and_its_software(
         made = SimpleNamespace(run=run), SimpleNamespace(fingerprint=data)
         monkeypatch.setattr("svgpbench.experiments.cell.build_trainer", lambda config: made)
         monkeypatch.setattr("svgpbench.experiments.cell.software", lambda: {"numpy": version})
-        monkeypatch.setattr("svgpbench.experiments.cell.code_of", lambda config: {"method": code})
+        monkeypatch.setattr("svgpbench.experiments.cell.cell_code", lambda config: {"method": code})
         with pytest.raises(Stopped):
             run_cell(config(**changes), tmp_path / "place.npz", 7.0)
         return kept[-1].key

@@ -6,20 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_cell
 
 from svgpbench.backends import load_backend
 from svgpbench.checks.cases import build_model
 from svgpbench.checks.matrix import difference
 from svgpbench.config import (
-    BackendConfig,
     CellConfig,
     DataConfig,
     InducingConfig,
     KernelConfig,
-    LikelihoodConfig,
     MethodConfig,
     OnlineConfig,
-    SplitConfig,
     TrainingConfig,
 )
 from svgpbench.errors import UserError
@@ -257,22 +255,14 @@ def test_only_what_is_learned_moves() -> None:
 
 
 def cell(**changes: Any) -> CellConfig:
+    online = OnlineConfig(iterations=40, increment=10, rates=(0.1,), trace_every=20)
     parts: dict[str, Any] = {
-        "experiment": "test",
         "data": DataConfig(name="airfoil"),
-        "split": SplitConfig(),
         "kernel": KernelConfig(name="se", init="median"),
-        "likelihood": LikelihoodConfig(),
         "inducing": InducingConfig(count=30, functions="features"),
-        "training": TrainingConfig(
-            kind="online",
-            batch_size=128,
-            online=OnlineConfig(iterations=40, increment=10, rates=(0.1,), trace_every=20),
-        ),
-        "method": MethodConfig(name="t-svgp"),
-        "backend": BackendConfig(name="numpy"),
+        "training": TrainingConfig(kind="online", batch_size=128, online=online),
     }
-    return CellConfig(**(parts | changes))
+    return small_cell.config(**(parts | changes))
 
 
 def test_a_cell_learns_airfoil_online() -> None:

@@ -34,7 +34,7 @@ from svgpbench.checks.identities_of_steps import (
 )
 from svgpbench.errors import NoAutodiffError
 from svgpbench.ops import Ops
-from svgpbench.runs.worker import one_line
+from svgpbench.runs.worker import located_error_line
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,6 @@ def identities(ops: Ops, likelihoods: Names) -> Iterator[IdentityResult | NotSho
             if without:
                 yield NotShown(name, SKIPPED, WITHOUT_AUTODIFF)
             else:
-                yield NotShown(name, "failed", one_line(error))
+                yield NotShown(name, "failed", located_error_line(error))
             continue
         yield IdentityResult(name, statement(name), ops.name, worst, tolerance)

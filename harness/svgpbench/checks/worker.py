@@ -28,7 +28,7 @@ from svgpbench.errors import NoAutodiffError
 from svgpbench.ops import Ops
 from svgpbench.plugins import BACKENDS, load
 from svgpbench.runs.parent_process import end_with
-from svgpbench.runs.worker import one_line
+from svgpbench.runs.worker import located_error_line
 from svgpbench.runs.worker_setup import pin
 
 Target = tuple[str, str, str]
@@ -78,7 +78,7 @@ def run_task(task: dict[str, Any]) -> Arrays:
         if isinstance(error, NoAutodiffError) and not type(ops).capabilities.autodiff:
             out["trajectory|0|skipped"] = np.array(WITHOUT_AUTODIFF)
         else:
-            out[f"trajectory|0|{FAILED}"] = np.array(one_line(error))
+            out[f"trajectory|0|{FAILED}"] = np.array(located_error_line(error))
     return out
 
 
@@ -94,7 +94,7 @@ def _arrays_of_case(
         try:
             arrays = evaluate(ops, *case.build(), small_problem(), case.trajectories)
         except Exception as error:  # of a backend or method: other cases continue
-            return {FAILED: np.array(one_line(error))}
+            return {FAILED: np.array(located_error_line(error))}
         computed_cases[computed] = arrays | {SOURCE: np.array(ops.name)}
     return computed_cases[computed]
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from svgpbench.cli.options import AsJson, Dtype, KernelName, LikelihoodName
+from svgpbench.cli.options import AsJson, Dtype, KernelName
 from svgpbench.cli.printing import print_json, show
 from svgpbench.config import LikelihoodConfig
 from svgpbench.cost import Size, count, exponents
@@ -56,7 +56,9 @@ def cost_command(
     P: Annotated[
         int, typer.Option("--P", min=2, help="Number of classes; for multiclass likelihoods.")
     ] = 10,
-    likelihood: LikelihoodName = "gaussian",
+    likelihood: Annotated[
+        str, typer.Option("--likelihood", help="Likelihood of the model.")
+    ] = "gaussian",
     kernel_name: KernelName = "matern52",
     dtype: Annotated[
         Dtype, typer.Option("--dtype", help="Floating-point type of the steps.")

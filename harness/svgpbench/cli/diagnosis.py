@@ -6,7 +6,6 @@ import os
 import platform
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -14,6 +13,7 @@ from typing import Literal
 import psutil
 
 from svgpbench import __version__
+from svgpbench.atomic import why_unwritable
 from svgpbench.backends import framework_missing, framework_of
 from svgpbench.config import Strict
 from svgpbench.environment import cpu_model, gpu_model, installed_versions, thread_pools
@@ -56,15 +56,12 @@ def diagnose(results: Path, *, deep: bool = False) -> Iterator[Finding]:
             yield Finding(what=name, state="missing", found=line, advice=advice)
     yield from _machine()
     yield _data()
-    # a check makes no folder: the nearest one that exists tells
-    folder = next(path for path in (results, *results.absolute().parents) if path.exists())
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            yield Finding(what="results", state="ok", found=f"{results.absolute()} can be written")
-    except OSError as error:
-        problem = f"{results} cannot be written ({error.strerror})"
+    if why := why_unwritable(results):
+        problem = f"{results} cannot be written ({why})"
         advice = "run in another folder, or name one with --results"
         yield Finding(what="results", state="problem", found=problem, advice=advice)
+    else:
+        yield Finding(what="results", state="ok", found=f"{results.absolute()} can be written")
 
 
 def _backends(deep: bool) -> Iterator[Finding]:

@@ -10,14 +10,14 @@ import typer
 
 from svgpbench.backends import check_backend
 from svgpbench.benchmarks.records import append
-from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare
+from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare_contestants
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.plan import (
     SHIPPED,
     Contestant,
     LearningPlan,
     Run,
-    read_plan,
+    read_learning_plan,
     shipped_plans,
 )
 from svgpbench.benchmarks.time_to_target.profile import draw_profile, profile_table
@@ -115,7 +115,7 @@ def learn_command(
     for file in (figure, profile):
         if file is not None:
             check_figure_path(file)
-    declared = read_plan(plan)
+    declared = read_learning_plan(plan)
     if backend:
         declared = declared.model_copy(update={"backends": tuple(backend)})
     if seconds is not None:
@@ -127,7 +127,10 @@ def learn_command(
     contestants = _contestants(declared, libraries)
     recorded = read_training(results)
     if from_records:
-        entries = {name: compare(declared, name, contestants, recorded.get) for name in problems}
+        entries = {
+            name: compare_contestants(declared, name, contestants, recorded.get)
+            for name in problems
+        }
     else:
         limits = RunLimits(threads or default_threads(), max_other_cores)
         entries = _run(declared, problems, contestants, recorded, results, limits)
@@ -219,7 +222,7 @@ def _run(
                 recorded[run] = least_disturbed(recorded.get(run), record)
             return recorded[run]
 
-        return {name: compare(plan, name, contestants, execute) for name in problems}
+        return {name: compare_contestants(plan, name, contestants, execute) for name in problems}
 
 
 def _end_in_words(record: TrainingRecord) -> str:

@@ -37,9 +37,6 @@ class Device(StrEnum):
     cuda = "cuda"
 
 
-Repeats: TypeAlias = Annotated[
-    int, typer.Option("--repeats", min=1, help="Number of clean rounds per cell.")
-]
 Threads: TypeAlias = Annotated[
     int | None,
     typer.Option(
@@ -51,9 +48,6 @@ MaxOtherCores: TypeAlias = Annotated[
     typer.Option(
         "--max-other-cores", min=0, help="Cores of CPU that other processes may use during a round."
     ),
-]
-RecordFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE", help="File for a JSON record.")
 ]
 
 
@@ -96,9 +90,6 @@ OnDevice: TypeAlias = Annotated[
     Device, typer.Option("--device", help="Device that backends compute on.")
 ]
 KernelName: TypeAlias = Annotated[str, typer.Option("--kernel", help="Kernel of the model.")]
-LikelihoodName: TypeAlias = Annotated[
-    str, typer.Option("--likelihood", help="Likelihood of the model.")
-]
 PlanProblems: TypeAlias = Annotated[
     list[str] | None, typer.Option("--problem", help="Problem of the plan; repeat for several.")
 ]

@@ -11,7 +11,6 @@ from rich.console import Console
 from svgpbench.config import CellConfig
 from svgpbench.metrics import METRICS, USUAL
 from svgpbench.output.terminal import progress_bar
-from svgpbench.plugins import LIKELIHOODS, load
 
 if TYPE_CHECKING:
     from svgpbench.results.records import Record
@@ -61,8 +60,7 @@ def reporter() -> Iterator[Callable[[Event], None]]:
 
 def _usual_metrics(record: Record) -> Iterator[str]:
     """Yield the usual metrics of a record with status `ok`, as `title value`; none for others."""
-    task = load(LIKELIHOODS, record.config.likelihood.name).task
-    for name in USUAL[task] if record.status == "ok" else ():
+    for name in USUAL[record.task] if record.status == "ok" else ():
         value = record.metrics.get(name)
         if value is not None:
             yield f"{METRICS[name].title} {value:.4g}"

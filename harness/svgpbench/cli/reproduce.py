@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from svgpbench.atomic import refuse_unwritable
 from svgpbench.cli.options import (
     RESULTS,
     Backends,
@@ -67,7 +68,6 @@ def reproduce_command(
     from svgpbench.papers.ledger import write_ledger
     from svgpbench.papers.reproduction import plan, start_writing
     from svgpbench.papers.selection import choose
-    from svgpbench.results.store import check_writable
 
     if not names:
         papers = ", ".join(paper_folders())
@@ -81,7 +81,7 @@ def reproduce_command(
     if from_records and not results.is_dir():
         raise UserError(f"--results {results}: there is no such folder; name one with records")
     # before the cells run, so that a mistake in a path does not show hours later
-    check_writable(pages or out)
+    refuse_unwritable(pages or out, f"--pages {pages}" if pages else f"--out {out}")
     ran = set() if from_records else _run([item for planned in plans for item in planned], results)
     if pages:
         _write_pages(selections, results, pages)

@@ -21,8 +21,6 @@ from svgpbench.cli.options import (
     Device,
     MaxOtherCores,
     OnDevice,
-    RecordFile,
-    Repeats,
     Threads,
     default_threads,
 )
@@ -71,14 +69,18 @@ def speed_command(
         str | None,
         typer.Option("--peer-python", metavar="PATH", help="Python interpreter that has the peer."),
     ] = None,
-    repeats: Repeats = 9,
+    repeats: Annotated[
+        int, typer.Option("--repeats", min=1, help="Number of clean rounds per cell.")
+    ] = 9,
     threads: Threads = None,
     device: OnDevice = Device.cpu,
     max_other_cores: MaxOtherCores = MAX_OTHER_CORES,
     floor: Annotated[
         bool, typer.Option(help="Measure the machine's rates and each step's least time.")
     ] = True,
-    out: RecordFile = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="File for a JSON record.")
+    ] = None,
     as_json: AsJson = False,
     load: Annotated[
         list[Path] | None,

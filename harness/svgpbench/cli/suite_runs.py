@@ -91,13 +91,16 @@ def _with_iterations(
         for entrant in entrants
         if suite.takes_part(entrant, problem) and (problem.title, entrant.label) not in budgets
     }
-    what = "no number of iterations yet, which --step-times measures"
     if len(lacking) == len(problems):
         title, label = next(iter(lacking.items()))
-        raise UserError(f"entrant {label!r} has on problem {title!r} {what}")
+        raise UserError(
+            f"entrant {label!r} has no number of iterations on problem {title!r} yet; "
+            "--step-times measures it"
+        )
     if lacking:
         # now, and not after hours of runs of the problems before
-        tell(f"left out, as they have {what}: {'; '.join(lacking)}")
+        listed = "; ".join(lacking)
+        tell(f"left out without a number of iterations, which --step-times measures: {listed}")
     return [x for x in problems if x.title not in lacking]
 
 

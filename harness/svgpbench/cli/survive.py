@@ -9,7 +9,7 @@ import typer
 
 from svgpbench.benchmarks.stability.libraries import LIBRARIES, locate_libraries
 from svgpbench.benchmarks.stability.map import draw_map, tables
-from svgpbench.benchmarks.stability.plan import SHIPPED, cells_of, read_plan
+from svgpbench.benchmarks.stability.plan import SHIPPED, cells_of, read_stability_plan
 from svgpbench.benchmarks.stability.records import NO_VERDICT, StabilityRecord, read_stability
 from svgpbench.benchmarks.stability.run import run_cells
 from svgpbench.cli.options import RESULTS, FromRecords, PlanProblems, ResultsFolder
@@ -54,7 +54,7 @@ def survive_command(
     """Map the learning rates at which natural-gradient training fails, with the step and the cause."""
     if figure is not None:
         check_figure_path(figure)
-    declared = read_plan(plan)
+    declared = read_stability_plan(plan)
     problems = select("problem of the plan", problem, declared.problems)
     shown = select("library", library, LIBRARIES)
     if not from_records:

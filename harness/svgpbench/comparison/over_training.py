@@ -23,11 +23,19 @@ from svgpbench.output.table import Column, Table, number
 from svgpbench.results.frames import final_frame
 from svgpbench.results.records import Record
 from svgpbench.results.unsettled import bound_trace_of
-from svgpbench.stats.differences import LEVEL, REPLICATE, STARTS, Sample, TooFewError, sampled
+from svgpbench.stats.differences import (
+    REPLICATE,
+    STARTS,
+    Sample,
+    TooFewError,
+    bootstrap,
+    percentile_interval,
+    sampled,
+)
 from svgpbench.stats.effects import Effect, with_interval
 from svgpbench.stats.measures import MEASURES
 from svgpbench.stats.pairs import is_learned
-from svgpbench.stats.ranks import FEWEST, RESAMPLES
+from svgpbench.stats.ranks import FEWEST
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -76,13 +84,12 @@ def iterations_saved(pairs: Pairs) -> list[SavedIterations]:
     """
     rows = []
     for data, members in _by_data(pairs).items():
-        budgets, reached = np.array([_reached(*pair) for pair in members]).T
-        # whole pairs are drawn, because their two runs share a split and a start; the seed is
-        # fixed, so that the same records have the same interval
-        picks = np.random.default_rng(0).integers(len(members), size=(RESAMPLES, len(members)))
+        of_pairs = np.array([_reached(*pair) for pair in members])
+        budgets, reached = of_pairs.T
+        # whole pairs are drawn, because their two runs share a split and a start;
         # medians: one run that never gets there is infinite, and would make a mean infinite too
-        factors = np.median(budgets[picks], axis=1) / np.median(reached[picks], axis=1)
-        low, high = map(float, np.quantile(factors, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
+        medians = bootstrap(of_pairs, np.median)
+        low, high = map(float, percentile_interval(medians[:, 0] / medians[:, 1]))
         # the bootstrap of fewer runs is too narrow: most of its draws repeat the same few
         ends = (low, high) if len(members) >= STARTS else (None, None)
         budget, median = float(np.median(budgets)), float(np.median(reached))

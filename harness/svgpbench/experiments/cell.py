@@ -17,7 +17,7 @@ from svgpbench.environment import software
 from svgpbench.errors import UserError
 from svgpbench.experiments.compatibility import refuse_incompatible
 from svgpbench.experiments.error_messages import data_errors_are_the_users
-from svgpbench.experiments.identity import CellIdentity, DataFacts, code_of, digest, identity_of
+from svgpbench.experiments.identity import CellIdentity, DataFacts, cell_code, digest, identity_of
 from svgpbench.experiments.likelihood_of_data import likelihood_for
 from svgpbench.experiments.outcome import CellOutcome, columns
 from svgpbench.initialization.growing_basis import Growth
@@ -320,7 +320,7 @@ def run_cell(
     if the configuration cannot run.
     """
     trainer, ready = build_trainer(config)
-    made_by = software() | {"code": code_of(config)}
+    made_by = software() | {"code": cell_code(config)}
     # a state of other code or packages is not resumed: one record would hold two trajectories
     key = digest({"cell": config.model_dump(mode="json"), "data": ready.fingerprint, **made_by})
     saved = Checkpoint(checkpoint, key, every_s)

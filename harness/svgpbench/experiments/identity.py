@@ -56,7 +56,7 @@ def identity_of(config: CellConfig, dataset: Dataset | DataFacts) -> CellIdentit
     )
 
 
-def code_of(config: CellConfig) -> dict[str, str]:
+def cell_code(config: CellConfig) -> dict[str, str]:
     """Return the digest of the source code of a cell's method, likelihood, kernels, start and backend.
 
     Keys are such as `method t-svgp`; values are those of `svgpbench.plugins.code_of`. A name that is not
@@ -74,7 +74,7 @@ def code_of(config: CellConfig) -> dict[str, str]:
 
 
 def digests_of(used: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the digests of `code_of` for groups of entry points and names in them."""
+    """Return the digest of each plugin, given by group and name, with keys as in `cell_code`."""
     return {
         f"{GROUPS[group]} {name}": plugins.code_of(group, name)
         for group, name in used
@@ -97,7 +97,7 @@ def kernel_names(config: KernelConfig) -> list[str]:
 
 
 class OtherCode(NamedTuple):
-    """Names of what two results of `code_of` have in different forms; empty texts if they agree.
+    """Names of what two results of `cell_code` have in different forms; empty texts if they agree.
 
     What only one of them has is not compared.
     """
@@ -107,7 +107,7 @@ class OtherCode(NamedTuple):
 
     @classmethod
     def between(cls, first: Mapping[str, str], second: Mapping[str, str]) -> OtherCode:
-        """Compare two results of `code_of`."""
+        """Compare two results of `cell_code`."""
         names: dict[bool, list[str]] = {True: [], False: []}
         for key in sorted(first.keys() & second.keys()):
             if first[key] != second[key]:

@@ -6,6 +6,7 @@ import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import pandas as pd
@@ -21,6 +22,12 @@ from svgpbench.results.backend_agreement import between_backends
 from svgpbench.results.collect import Collected
 
 FORMATS = (".png", ".pdf", ".svg")
+SAVED: dict[Any, Any] = {
+    # without a salt of ours the ids in an SVG are random
+    "svg.hashsalt": "svgpbench",
+    # TrueType: Matplotlib's default, Type 3, is refused by many journals
+    "pdf.fonttype": 42,
+}
 
 
 def check_figure_path(path: Path) -> None:
@@ -43,7 +50,7 @@ def draw_figure(
         check_figure_path(file)
     kind = kind or Convergence()
     plot_data = PlotData.from_records(collected.experiment, kind.records_of(collected))
-    # around the saving too, which is when the salt of SVG and the type of PDF fonts are read
+    # around the saving too, which is when fonts are looked up
     with matplotlib.rc_context(STYLE):
         figure = kind.draw(plot_data)
         caption = _caption(collected, plot_data, kind)
@@ -68,22 +75,25 @@ def save(figure: Figure, paths: Sequence[Path], caption: str) -> None:
     """Write a figure to files with the caption as metadata. Raises `UserError` if one cannot be written."""
     unhide_labels(figure)
     figure.set_layout_engine("none")  # keeps this layout, in which no label overlaps a curve
-    # without a date, so that the same records give the same file
-    metadata: dict[str, dict[str, str | None]] = {
-        ".png": {"Description": caption},
-        ".pdf": {"Subject": caption, "CreationDate": None},
-        ".svg": {"Description": caption, "Date": None},
-    }
     for file in paths:
-        write_figure(figure, file, metadata.get(file.suffix.lower()))
+        write_figure(figure, file, caption)
 
 
-def write_figure(
-    figure: Figure, path: Path, metadata: dict[str, str | None] | None = None, dpi: int = 200
-) -> None:
-    """Write a figure to a file, whole or not at all. Raises `UserError` if the file cannot be written."""
+def write_figure(figure: Figure, path: Path, caption: str | None = None, *, dpi: int = 200) -> None:
+    """Write a figure to a file, whole or not at all, with the caption as metadata.
+
+    The same figure gives the same file. Raises `UserError` if the file cannot be written.
+    """
+    suffix = path.suffix[1:].lower()
+    # no date, and no version of Matplotlib in a PNG: they would make another file of the same figure
+    metadata: dict[str, dict[str, str | None]] = {
+        "png": {"Description": caption, "Software": None},
+        "pdf": {"Subject": caption, "CreationDate": None},
+        "svg": {"Description": caption, "Date": None},
+    }
     content = io.BytesIO()
-    figure.savefig(content, format=path.suffix[1:].lower(), dpi=dpi, metadata=metadata)
+    with matplotlib.rc_context(SAVED):
+        figure.savefig(content, format=suffix, dpi=dpi, metadata=metadata[suffix])
     write_whole(path, content.getvalue())
 
 

@@ -40,10 +40,6 @@ STYLE: dict[Any, Any] = {
     "ytick.major.width": 0.6,
     "xtick.major.size": 2.5,
     "ytick.major.size": 2.5,
-    # without a salt of ours the ids in an SVG are random, and the same figure is another file
-    "svg.hashsalt": "svgpbench",
-    # TrueType: Matplotlib's default, Type 3, is refused by many journals
-    "pdf.fonttype": 42,
 }
 FIRST, STEP = 0.03, 0.1
 """Margin of the first label of a panel, and distance between labels, as shares of the height."""

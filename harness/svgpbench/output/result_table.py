@@ -15,7 +15,6 @@ from svgpbench.output.figure_and_table_types import MetricName, TableKind
 from svgpbench.output.number_formats import difference, plus_minus
 from svgpbench.output.plot_data import listed
 from svgpbench.output.table import Column, Table, columns, number
-from svgpbench.plugins import LIKELIHOODS, load
 from svgpbench.results.backend_agreement import between_backends, by_rounding, on_some_cells
 from svgpbench.results.collect import Collected
 from svgpbench.results.frames import (
@@ -252,9 +251,7 @@ def _meanings(
 def _units(records: Sequence[Record], metrics: Sequence[Metric]) -> Iterator[str]:
     """Yield a footnote on the units of scores of a regression, where any are shown."""
     standardised = {
-        record.config.data.standardise_y
-        for record in records
-        if load(LIKELIHOODS, record.config.likelihood.name).task == "regression"
+        record.config.data.standardise_y for record in records if record.task == "regression"
     }
     scored = [metric.title for metric in metrics if metric.y == "standardised"]
     original = [metric.title for metric in metrics if metric.y == "original"]
@@ -290,9 +287,7 @@ def _not_recorded(records: Sequence[Record], metrics: Sequence[Metric]) -> dict[
     for metric in metrics:
         if metric.name == "seconds":  # has another place in a record
             continue
-        fitting = [
-            r for r in ended if metric.fits(load(LIKELIHOODS, r.config.likelihood.name).task)
-        ]
+        fitting = [record for record in ended if metric.fits(record.task)]
         lack = sum(metric.name not in record.metrics for record in fitting)
         if 0 < lack < len(fitting):
             notes[metric.name] = f"{metric.title} is not in {lack} of {len(fitting)} records"

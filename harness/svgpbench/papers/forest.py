@@ -114,6 +114,7 @@ def draw(rows: Sequence[ForestRow], path: Path) -> tuple[int, int]:
     from matplotlib.figure import Figure
     from PIL import Image
 
+    from svgpbench.output.figure import write_figure
     from svgpbench.output.panel import STYLE
 
     with rc_context(STYLE):
@@ -144,7 +145,7 @@ def draw(rows: Sequence[ForestRow], path: Path) -> tuple[int, int]:
         axes.plot([], [], "^", mec="#555555", mfc="white", ms=4.2, mew=0.8, label="printed")
         axes.legend(loc="lower center", bbox_to_anchor=(0.1, 1.01), ncols=5, frameon=False, fontsize=6.5,
                     handletextpad=0.1, columnspacing=0.8)  # fmt: skip
-        figure.savefig(path, dpi=130)
+        write_figure(figure, path, dpi=130)
         width, height = figure.get_size_inches()
     if path.suffix == ".png":  # in a palette it takes a fifth of the space
         with Image.open(path) as image:

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, TypeVar, get_args
 
 from pydantic import ValidationError
 
-from svgpbench.benchmarks.time_to_target.plan import read_plan
+from svgpbench.benchmarks.time_to_target.plan import read_learning_plan
 from svgpbench.config import Strict
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, load_experiment
@@ -197,7 +197,7 @@ def _check(paper: str, claim: Claim, about: PaperFile, experiments: dict[str, Ex
                 design = Design(*counts_of_runs(experiment, preset))
                 _check_runs(where_part, part, design, f"preset {preset!r}" if preset else runs)
             case TrainingEvidence(plan=runs):
-                plan = read_plan(Path(runs))
+                plan = read_learning_plan(Path(runs))
                 design = Design(len(plan.problems), 1, len(plan.seeds))
                 _check_runs(where_part, part, design, runs)
 

@@ -20,7 +20,7 @@ from svgpbench.output.table import Table, columns
 from svgpbench.papers import PrintedFigure
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import Judged
-from svgpbench.papers.predicates.averages import Average, interval
+from svgpbench.papers.predicates.averages import Average
 from svgpbench.papers.predicates.traces import convergence_times
 from svgpbench.papers.printed_units import (
     STATISTICS,
@@ -32,7 +32,7 @@ from svgpbench.papers.printed_units import (
 from svgpbench.results.frames import reference_backend
 from svgpbench.results.records import Record
 from svgpbench.results.trace_measures import frame_of
-from svgpbench.stats.differences import REPLICATE, TooFewError, sampled
+from svgpbench.stats.differences import REPLICATE, TooFewError, percentile_interval, sampled
 from svgpbench.stats.means import overlap
 from svgpbench.stats.rules import RULES
 
@@ -242,7 +242,8 @@ def _over_sets(
     found = part.bootstrap(frame, of_losses=ranks)
     if found.why_not:
         return OurValue(n=found.sets, unit="data sets", note=found.why_not)
-    value, (low, high) = float(found.values[label]), interval(found.resampled[label])
+    value = float(found.values[label])
+    low, high = map(float, percentile_interval(found.resampled[label]))
     mean = value if ranks else quantity.in_units(value)
     half = (high - low) / 2 * (1.0 if ranks else abs(quantity.factor))
     note = f"of {len(field)} methods" if ranks else ""

@@ -34,7 +34,7 @@ from svgpbench.config import (
 from svgpbench.errors import DataWarning, UnsettledWarning, UserError, on_one_line
 from svgpbench.experiments.cell import forget_data
 from svgpbench.experiments.error_messages import one_line
-from svgpbench.experiments.identity import OtherCode, code_of
+from svgpbench.experiments.identity import OtherCode, cell_code
 from svgpbench.experiments.likelihood_of_data import misfit
 from svgpbench.experiments.validation import check_cells
 from svgpbench.likelihoods import GaussianLikelihood, build_likelihood
@@ -223,7 +223,7 @@ def _trained(config: CellConfig, timeout: float | None) -> Posterior:
         except IndexError:
             break
         # it computes with the plugins that it has loaded
-        stale = OtherCode.between(idle.code, code_of(config)).plugins
+        stale = OtherCode.between(idle.code, cell_code(config)).plugins
         reusable = idle.alive and not idle.needs_replacement and not stale
         # frameworks read variables when they start, so a changed one needs a new process
         if idle.kind == kind and its_environment == environment and reusable:

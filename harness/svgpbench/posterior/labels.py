@@ -138,9 +138,8 @@ def _factorised(y: npt.ArrayLike, n: int) -> tuple[npt.NDArray[np.intp], list[An
     elif isinstance(y, list | tuple):  # NumPy would make all of a mixed list text
         series = pd.Series(list(y))
     else:
-        dtype = object if array.dtype == object else None  # pandas would make text of objects
         # `pd.factorize` refuses the other byte order ("Big-endian buffer not supported")
-        series = pd.Series(array.astype(array.dtype.newbyteorder("="), copy=False), dtype=dtype)
+        series = pd.Series(array.astype(array.dtype.newbyteorder("="), copy=False))
     # `pd.factorize` gives missing values the code −1, which would be read as the last label
     if (missing := np.flatnonzero(pd.isna(series))).size:
         raise UserError(f"y[{missing[0]}] is missing; {REMEDY}")

@@ -42,9 +42,13 @@ class FileLocks:
 
     @classmethod
     def in_folder(cls, folder: Path) -> FileLocks:
-        """Return the locks of a folder of records. Raises `UserError` if its file cannot be written."""
+        """Create a folder of records, and return its locks.
+
+        Raises `UserError` if the file of locks cannot be written.
+        """
         path = folder / NAME
         try:
+            folder.mkdir(parents=True, exist_ok=True)
             # open for both: a shared lock needs reading, an exclusive one writing
             return cls(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666))
         except OSError as error:

@@ -19,8 +19,8 @@ from svgpbench.results.mixtures import (
     refuse_mixture,
     several_versions,
 )
-from svgpbench.results.records import Record, UnreadableFileError
-from svgpbench.results.store import LoadedRecords, experiments, records_in, records_of
+from svgpbench.results.records import Record
+from svgpbench.results.store import LoadedRecords, records_in, records_of
 from svgpbench.results.validity import other_plugins, outdated_reason
 
 
@@ -39,6 +39,7 @@ def collect(
     results: Path,
     cells: Plan | Experiment,
     backends: Sequence[str] | None = None,
+    loaded: LoadedRecords | None = None,
 ) -> Collected:
     """Return the records of a plan's cells, or all current records of an experiment.
 
@@ -46,6 +47,7 @@ def collect(
         results: folder of records.
         cells: the cells that were to run, or the whole experiment. Its order is the order of the result.
         backends: names of backends to keep, with or without mode; None keeps all.
+        loaded: the records of the whole experiment, if the caller has read them.
 
     Raises:
         UserError: there are no records, or they do not fit together, or one has another schema.
@@ -61,7 +63,8 @@ def collect(
         if missing := len(cells.configs) - len(records):
             notes.append(f"{missing} of {len(cells.configs)} cells have not run")
     else:
-        current = _current(records_in(results, experiment.name), outdated_reason)
+        loaded = loaded or records_in(results, experiment.name)
+        current = _current(loaded, outdated_reason)
         records, notes, missing = list(current.records), list(current.notes), 0
     if backends and records:
         available = {name for record in records for name in _names(record)}
@@ -121,32 +124,33 @@ def _nothing_here(
     )
 
 
-def collected_in(results: Path) -> tuple[list[Collected], list[str]]:
-    """Return the current records of each experiment in a folder, and a line on each one left out.
+def collect_each(
+    results: Path, by_experiment: Mapping[str, LoadedRecords]
+) -> tuple[list[Collected], list[str]]:
+    """Return the current records of each experiment, and a line on each one left out.
 
-    Experiments of the user are included. Raises `UserError` if the folder does not exist, and
-    `UnreadableFileError` if one of its Parquet files is damaged.
+    Experiments of the user are included.
+
+    Args:
+        results: folder of the records, for messages.
+        by_experiment: what `records_by_experiment` returns for this folder.
     """
-    if not results.is_dir():
-        raise UserError(f"{results}: there is no such folder; name one of records with --results")
     collected: list[Collected] = []
     left_out: list[str] = []
-    for name in experiments(results):
-        if name not in shipped_experiments() and not records_in(results, name).stored:
+    for name, loaded in by_experiment.items():
+        if name not in shipped_experiments() and not loaded.stored:
             continue  # a folder of something else
         try:
-            collected.append(_collect_by_name(results, name))
-        except UnreadableFileError:
-            raise
+            collected.append(_collect_by_name(results, name, loaded))
         except UserError as error:
             left_out.append(f"{name} is left out: {error}")
     return collected, left_out
 
 
-def _collect_by_name(results: Path, name: str) -> Collected:
+def _collect_by_name(results: Path, name: str, loaded: LoadedRecords) -> Collected:
     if name in shipped_experiments():
-        return collect(results, load_experiment(name))
-    current = _current(records_in(results, name), outdated_reason)
+        return collect(results, load_experiment(name), loaded=loaded)
+    current = _current(loaded, outdated_reason)
     records = current.records
     if not records:
         raise UserError("none of its records is current")

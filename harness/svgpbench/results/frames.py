@@ -10,7 +10,6 @@ import pandas as pd
 
 from svgpbench.errors import UserError
 from svgpbench.metrics import METRICS
-from svgpbench.plugins import LIKELIHOODS, load
 from svgpbench.results.records import Record
 
 SAME_CELL = ["data", "method", "split_seed", "fold", "seed"]
@@ -82,7 +81,7 @@ def _identity(record: Record) -> dict[str, Any]:
     return {
         "cell_id": record.cell_id,
         "data": config.data.title,
-        "task": load(LIKELIHOODS, config.likelihood.name).task,
+        "task": record.task,
         "method": config.method.title,
         "backend": config.backend.title,
         "dtype": config.backend.dtype,

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from svgpbench.atomic import refuse_unwritable
 from svgpbench.errors import UserError
 from svgpbench.results.cell_locks import FileLocks
 from svgpbench.results.duplicates import LocatedRecord, deduplicate
 from svgpbench.results.parquet_file import write_parquet_records
 from svgpbench.results.records import parquet_path, record_path, set_aside
-from svgpbench.results.store import LoadedRecords, check_writable, records_below, records_in
+from svgpbench.results.store import LoadedRecords, records_below, records_in
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def merge(folders: Sequence[Path], results: Path, newest: bool = False) -> Merge
     incoming = records_below(folders)
     if not results.is_dir():
         deduplicate(incoming.stored, newest)  # conflicts leave no empty folder behind
-        check_writable(results)
+        refuse_unwritable(results, str(results))
     with exclusive_lock(results):
         return _merge(incoming, results, newest)
 

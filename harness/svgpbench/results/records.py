@@ -22,6 +22,7 @@ from svgpbench.environment import Environment
 from svgpbench.errors import UserError
 from svgpbench.experiments.outcome import Number, Status
 from svgpbench.json_values import json_value
+from svgpbench.plugins import LIKELIHOODS, load
 
 SCHEMA_VERSION: Final = 2
 
@@ -75,6 +76,11 @@ class Record(Strict):
         shown = [config.experiment, config.data.name, config.method.title, config.backend.title]
         shown += [self.status, *([] if bound is None else [f"ELBO {bound:.6g}"])]
         return f"<Record {self.cell_id}: {', '.join(shown)}>"
+
+    @property
+    def task(self) -> str:
+        """The task of its likelihood. Raises `UserError` if the likelihood is not installed."""
+        return str(load(LIKELIHOODS, self.config.likelihood.name).task)
 
     @property
     def code(self) -> dict[str, str]:

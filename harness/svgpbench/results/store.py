@@ -6,7 +6,6 @@ two final records, the one that started later is taken, so that a run with `--fo
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +61,16 @@ def records_in(folder: Path, experiment: str | None = None) -> LoadedRecords:
         )
         damaged += working.damaged
     return LoadedRecords(tuple(stored), tuple(damaged))
+
+
+def records_by_experiment(folder: Path) -> dict[str, LoadedRecords]:
+    """Return the records of each experiment in a folder, by name.
+
+    Raises `UserError` if the folder does not exist, and as `records_in`.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder}: there is no such folder; name one of records with --results")
+    return {name: records_in(folder, name) for name in experiments(folder)}
 
 
 def records_of(folder: Path, cells: Sequence[CellIdentity]) -> LoadedRecords:
@@ -164,14 +173,3 @@ def _parquet_records(
     if cell_id is None:
         return [LocatedRecord(path, record) for record in file.records()]
     return [LocatedRecord(path, file.record(cell_id))] if cell_id in file.rows else []
-
-
-def check_writable(results: Path) -> None:
-    """Create the folder of records. Raises `UserError` before hours of computing if it cannot be written."""
-    try:
-        results.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        why = "it is a file; name a folder" if results.is_file() else error.strerror
-        raise UserError(f"cannot write into {results}: {why}") from error
-    if not os.access(results, os.W_OK | os.X_OK):
-        raise UserError(f"cannot write into {results}: permission denied")

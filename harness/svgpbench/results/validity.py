@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svgpbench.experiments.cell import identify
-from svgpbench.experiments.identity import OtherCode, code_of
+from svgpbench.experiments.identity import OtherCode, cell_code
 from svgpbench.results.records import Record
 
 
@@ -33,5 +33,5 @@ def other_plugins(record: Record) -> str:
     """
     if not record.code:
         return ""
-    other = OtherCode.between(record.code, code_of(record.config)).plugins
+    other = OtherCode.between(record.code, cell_code(record.config)).plugins
     return f"made by other code of {other}" if other else ""

@@ -18,7 +18,7 @@ import svgpbench
 from svgpbench.backends import forget_changed
 from svgpbench.config import Strict
 from svgpbench.errors import UserError
-from svgpbench.experiments.identity import OtherCode, code_of
+from svgpbench.experiments.identity import OtherCode, cell_code
 from svgpbench.results.cell_locks import FileLocks
 from svgpbench.runs.core_locks import core_locks
 from svgpbench.runs.cores import job_memory, usable_cores
@@ -93,7 +93,7 @@ def _refusal(task: CellTask) -> Answer | None:
     try:
         forget_changed()
         cell_id = importlib.import_module(task.target).identify(task.request.config).cell_id
-        other = OtherCode.between(code_of(task.request.config), task.code).plugins
+        other = OtherCode.between(cell_code(task.request.config), task.code).plugins
     except UserError as error:
         return Answer(status="skipped", message=str(error))
     if cell_id == task.cell_id and not other:

@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from svgpbench.atomic import refuse_unwritable
 from svgpbench.backends import forget_changed
 from svgpbench.config import CellConfig
 from svgpbench.results.cell_locks import FileLocks
@@ -25,7 +26,6 @@ from svgpbench.results.records import (
     record_path,
     set_aside,
 )
-from svgpbench.results.store import check_writable
 from svgpbench.runs.core_locks import CoreReservation
 from svgpbench.runs.cores import job_cores
 from svgpbench.runs.events import Event, Noticed, Planned, SetAside, Summary
@@ -97,7 +97,7 @@ def run_cells(
             executor = LocalExecutor(allotment, timeout, memory, target, reservation.note)
         # identities need data and plugins, so that a mistake in either is found before the first cell starts
         plan = identified(cells, target)
-        check_writable(results)
+        refuse_unwritable(results, str(results))
         resumable = [] if force else plan
         states = {cell.cell_id: _record_state(results, cell, on_event) for cell in resumable}
         for line in _lines_on_other_code(states.values()):

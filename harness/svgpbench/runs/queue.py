@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from svgpbench.config import CellConfig
-from svgpbench.experiments.identity import CellIdentity, OtherCode, code_of, same_cell
+from svgpbench.experiments.identity import CellIdentity, OtherCode, cell_code, same_cell
 from svgpbench.results.records import Record
 from svgpbench.results.store import record_of
 from svgpbench.runs.process import WorkerKind
@@ -22,7 +22,7 @@ class PlannedCell:
     """A cell to run, with its id and the code that is to compute it."""
 
     identity: CellIdentity
-    code: Mapping[str, str] = field(default_factory=dict)  # of `code_of`
+    code: Mapping[str, str] = field(default_factory=dict)  # of `cell_code`
 
     @property
     def config(self) -> CellConfig:
@@ -45,7 +45,7 @@ def identified(cells: Sequence[CellConfig], target: str = TARGET) -> list[Planne
     identify: Callable[[CellConfig], CellIdentity] = importlib.import_module(target).identify
     plan: dict[str, PlannedCell] = {}
     for config in cells:
-        planned = PlannedCell(identify(config), code_of(config))
+        planned = PlannedCell(identify(config), cell_code(config))
         plan.setdefault(planned.cell_id, planned)
     return list(plan.values())
 

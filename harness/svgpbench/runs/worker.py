@@ -19,7 +19,7 @@ from typing import TextIO
 from svgpbench.config import CellConfig, Strict
 from svgpbench.environment import describe
 from svgpbench.errors import UserError
-from svgpbench.experiments.identity import code_of
+from svgpbench.experiments.identity import cell_code
 from svgpbench.experiments.outcome import CellOutcome
 from svgpbench.plugins import line_in_plugin
 from svgpbench.runs.parent_process import end_with, error_line, listen, take_pipes
@@ -82,7 +82,7 @@ def answer_cell(line: str, target: str) -> Answer:
     except Exception as error:
         return Answer(
             status="oom" if ran_out_of_memory(error) else "error",
-            message=one_line(error),
+            message=located_error_line(error),
             traceback=traceback.format_exc(),
         )
 
@@ -90,7 +90,7 @@ def answer_cell(line: str, target: str) -> Answer:
 def code_of_request(line: str) -> dict[str, str]:
     """Return the digests of the code that this process has loaded for a cell, as far as it could be."""
     try:
-        return code_of(Request.model_validate_json(line).config)
+        return cell_code(Request.model_validate_json(line).config)
     except (UserError, ValueError):  # a plugin that cannot be loaded: the answer says so
         return {}
 
@@ -101,7 +101,7 @@ def ran_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or any(words in text for words in OUT_OF_MEMORY)
 
 
-def one_line(error: Exception) -> str:
+def located_error_line(error: Exception) -> str:
     """Return the line of `error_line`, with the line of a third-party plugin that raised the exception."""
     location = line_in_plugin(error)
     return f"{error_line(error)} ({location})" if location else error_line(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,8 @@ from svgpbench.papers.precomputed import NOT_PRECOMPUTED, PrecomputedResults
 from svgpbench.papers.report import ArtefactReport
 from svgpbench.papers.reproduction import plan, start_writing
 from svgpbench.papers.selection import all_of
-from svgpbench.results.store import records_in
+from svgpbench.results.collect import collect_each
+from svgpbench.results.store import LoadedRecords, records_by_experiment
 from svgpbench.site.artefacts import FOLDER as ARTEFACTS
 from svgpbench.site.artefacts import artefact_entries
 from svgpbench.site.board import board_facts
@@ -27,7 +28,7 @@ from svgpbench.site.datasets import DataSetFacts, data_facts
 from svgpbench.site.downloads import FOLDER, Downloads
 from svgpbench.site.entries import Entry, by_kind
 from svgpbench.site.experiments import experiment_facts
-from svgpbench.site.fields import Field, fields_in
+from svgpbench.site.fields import Field
 from svgpbench.site.folder import replaced
 from svgpbench.site.meanings import FIDELITIES, KINDS, VARIANTS, numbers, regions
 from svgpbench.site.methods import MethodFacts, method_facts
@@ -122,11 +123,13 @@ class _Building:
                 self.precomputed,
             )
         self.tell("records")
-        self.downloads.add_records(self.results)
-        fields, self.left_out = fields_in(self.results)
+        by_experiment = records_by_experiment(self.results)
+        self.downloads.add_records(self.results, by_experiment)
+        collected, self.left_out = collect_each(self.results, by_experiment)
+        fields = [Field(x) for x in collected]
         methods = method_facts(fields)
         for pages in (
-            self._overview(fields, methods),
+            self._overview(fields, methods, by_experiment.values()),
             self._methods(methods),
             self._data(fields),
             self._experiments(fields),
@@ -147,7 +150,12 @@ class _Building:
     def _entries(self, paper: Paper) -> list[Entry]:
         return [Entry(*pair) for pair in self.judged if pair[0].name == paper.name]
 
-    def _overview(self, fields: Sequence[Field], methods: Sequence[MethodFacts]) -> Iterator[Page]:
+    def _overview(
+        self,
+        fields: Sequence[Field],
+        methods: Sequence[MethodFacts],
+        loaded: Iterable[LoadedRecords],
+    ) -> Iterator[Page]:
         self.tell("overview")
         board = board_facts(self.site)
         yield Page("board.html", "The board", "board.html", {"board": board}, "Board")
@@ -166,7 +174,7 @@ class _Building:
             "forest": self._forest(entries),
             "methods": method_table({x.name: x.info for x in methods}, fields, stability),
             "method_pages": {x.name: f"methods/{slug(x.name)}.html" for x in methods},
-            "machines": machine_table(records_in(self.results).records),
+            "machines": machine_table(record for each in loaded for record in each.records),
             "fidelities": list(Fidelity),
             "kinds": KINDS,
             "experiments": len(fields),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -14,7 +14,7 @@ from svgpbench.experiments import shipped_experiments
 from svgpbench.papers import Artefact, Paper, paper_folders
 from svgpbench.results import tidy
 from svgpbench.results.records import parquet_path
-from svgpbench.results.store import experiments, records_in
+from svgpbench.results.store import LoadedRecords
 from svgpbench.site.pages import Link
 
 FOLDER = "downloads"
@@ -43,21 +43,21 @@ class Downloads:
     site: Path
     files: dict[str, Download] = field(default_factory=dict)
 
-    def add_records(self, results: Path) -> None:
+    def add_records(self, results: Path, by_experiment: Mapping[str, LoadedRecords]) -> None:
         """Add the records of each experiment, and the records of the timing commands.
 
         An experiment has its Parquet file, if there is one, and a CSV table with one row per cell.
+        `by_experiment` is what `records_by_experiment` returns for this folder.
         """
-        for name in experiments(results):
+        for name, loaded in by_experiment.items():
             if parquet_path(results, name).is_file():
                 description = f"records of {name}, every number bit for bit; `svgpbench` reads them"
                 self._copy(parquet_path(results, name), f"records/{name}.parquet", description)
-            stored = records_in(results, name).stored
-            if not stored:
+            if not loaded.stored:
                 continue  # not a folder of records
             path = self._path(f"tidy/{name}.csv")
-            tidy.write_table(path, tidy.cells_table(stored))
-            self._register(path, f"{name}: one row per cell, {len(stored)} cells")
+            tidy.write_table(path, tidy.cells_table(loaded.stored))
+            self._register(path, f"{name}: one row per cell, {len(loaded.stored)} cells")
         for folder in RECORDS_OF_TIMES:
             # `speed` writes .json, `learn` and `survive` .jsonl
             for path in sorted((results / folder).glob("*.json*")):

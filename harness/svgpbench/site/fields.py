@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from pathlib import Path
 from typing import TypeAlias
 
 import pandas as pd
 
 from svgpbench.experiments import load_experiment, shipped_experiments
 from svgpbench.metrics import METRICS, USUAL, Metric
-from svgpbench.results.collect import Collected, collected_in
+from svgpbench.results.collect import Collected
 from svgpbench.results.frames import reference_backend
 from svgpbench.results.records import Record
 from svgpbench.results.trace_measures import frame_of
@@ -182,12 +181,3 @@ def _better(pairs: Pairs, method: str, position: int) -> tuple[str, ...]:
                 if outcome == Outcome.better:
                     others.setdefault(data, []).append(pair[1 - position])
     return tuple(f"{data}: {', '.join(names)}" for data, names in others.items())
-
-
-def fields_in(results: Path) -> tuple[list[Field], list[str]]:
-    """Return the experiments in a folder of records, and one line per experiment left out.
-
-    Raises `UserError` as `collected_in` does.
-    """
-    experiments, left_out = collected_in(results)
-    return [Field(collected) for collected in experiments], left_out

@@ -75,7 +75,7 @@ def numbers() -> dict[str, Any]:
         "spread": averages.SPREAD_REGION,
         "fewest_sets": ranks.FEWEST,
         "sets_as_units": FEWEST_SETS,
-        "resamples": f"{ranks.RESAMPLES:,}",
+        "resamples": f"{differences.RESAMPLES:,}",
         "residual": f"{Identity.model_fields['tolerance'].default:.0e}".replace("e-0", "e-"),
         "exponent": Exponent.model_fields["within"].default,
     }

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from svgpbench.benchmarks.stability.map import draw_map, tables
-from svgpbench.benchmarks.stability.plan import read_plan
+from svgpbench.benchmarks.stability.plan import read_stability_plan
 from svgpbench.benchmarks.stability.records import read_stability
-from svgpbench.benchmarks.time_to_target import plan as learning_plan
-from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare
+from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare_contestants
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
+from svgpbench.benchmarks.time_to_target.plan import LearningPlan, read_learning_plan
 from svgpbench.benchmarks.time_to_target.profile import draw_profile, profile_table
 from svgpbench.benchmarks.time_to_target.records import read_training
 from svgpbench.benchmarks.time_to_target.tables import end_table, notes, target_table
@@ -60,28 +60,22 @@ def speed_sections(results: Path, site: Path) -> tuple[list[Section], list[str]]
     sections: list[Section] = []
     left_out: list[str] = []
     # called one by one below, so that a damaged record costs its own section only
-    makers: list[Callable[[], Section | None]] = [
-        partial(_profile, results / "learning", site),
-        *(
-            partial(_training_to_quality, results / "learning", site, problem)
-            for problem in learning_plan.read_plan().problems
-        ),
+    makers: list[Callable[[], Iterator[Section]]] = [
+        partial(_training_to_quality, results / "learning", site),
         partial(_dual_over_mean, results / "speed", site),
         *(partial(_times, path, site) for path in sorted((results / "speed").glob("*.json"))),
         partial(_survival, results / "survival", site),
     ]
     for make in makers:
         try:
-            section = make()
+            sections += make()
         except UserError as error:
             left_out.append(str(error))
-            continue
-        if section is not None:
-            sections.append(section)
     return sections, left_out
 
 
-def _times(path: Path, site: Path) -> Section:
+def _times(path: Path, site: Path) -> Iterator[Section]:
+    """Yield the section of a record of step times."""
     report = SpeedReport.read(path)
     shown = [times_table(report)]
     picture = caption = ""
@@ -92,30 +86,51 @@ def _times(path: Path, site: Path) -> Section:
         picture = f"{PICTURES}/roofline-{slug(path.stem)}.png"
         caption = draw_roofline([report], site / picture)
     title = f"Steps: {path.stem}"
-    return Section(title, tuple(shown), tuple(lines), picture, caption, _links("speed", path))
+    yield Section(title, tuple(shown), tuple(lines), picture, caption, _links("speed", path))
 
 
-def _dual_over_mean(folder: Path, site: Path) -> Section | None:
-    """Return t-SVGP's times over q-SVGP's, of all readable records."""
+def _dual_over_mean(folder: Path, site: Path) -> Iterator[Section]:
+    """Yield t-SVGP's times over q-SVGP's, of all readable records."""
     rows: list[MethodRatios] = []
     for path in sorted(folder.glob("*.json")):
         with suppress(UserError):  # `_times` says which file is no record
             report = SpeedReport.read(path)
             rows += ratios_of(report, path.stem, *DUAL_OVER_MEAN)
     if not rows:
-        return None
+        return
     picture = f"{PICTURES}/dual-over-mean.png"
     caption = draw_ratios(rows, *DUAL_OVER_MEAN, site / picture)
     shown = tuple(table(rows, *DUAL_OVER_MEAN) for table in (summary_table, ratios_table))
     notes = tuple(notes_of(rows, *DUAL_OVER_MEAN))
     links = _links("speed", *(folder / f"{x}.json" for x in dict.fromkeys(r.record for r in rows)))
-    return Section("Steps: t-svgp over q-svgp", shown, notes, picture, caption, links)
+    yield Section("Steps: t-svgp over q-svgp", shown, notes, picture, caption, links)
 
 
-def _training_to_quality(folder: Path, site: Path, problem: str) -> Section | None:
-    plan, entries = learning_plan.read_plan(), _trained(folder, problem)
-    if not any(entry.trained for entry in entries):
-        return None
+def _training_to_quality(folder: Path, site: Path) -> Iterator[Section]:
+    """Yield the profile over all problems, then each problem on which a contestant trained."""
+    plan, records = read_learning_plan(), read_training(folder)
+    contestants = list(dict.fromkeys(run.contestant for run in records))
+    entries = {
+        problem: [
+            x for x in compare_contestants(plan, problem, contestants, records.get) if x.search
+        ]
+        for problem in plan.problems
+    }
+    entries = {name: runs for name, runs in entries.items() if any(x.trained for x in runs)}
+    links = _links("learning", *sorted(folder.glob("*.jsonl")))
+    if len(entries) > 1:
+        yield _profile(entries, site, links)
+    for problem, runs in entries.items():
+        yield _on_problem(plan, problem, runs, site, links)
+
+
+def _on_problem(
+    plan: LearningPlan,
+    problem: str,
+    entries: Sequence[ContestantRuns],
+    site: Path,
+    links: tuple[Link, ...],
+) -> Section:
     race, picture = plan.problems[problem], f"{PICTURES}/learning-{slug(problem)}.png"
     draw_learning(plan, {problem: entries}, site / picture)
     caption = (
@@ -125,14 +140,12 @@ def _training_to_quality(folder: Path, site: Path, problem: str) -> Section | No
     shown = tuple(table(problem, race, entries) for table in (target_table, end_table))
     lines = tuple(notes(problem, entries))
     title = f"Training to quality: {problem}"
-    return Section(title, shown, lines, picture, caption, _learning_links(folder))
+    return Section(title, shown, lines, picture, caption, links)
 
 
-def _profile(folder: Path, site: Path) -> Section | None:
-    problems = {name: _trained(folder, name) for name in learning_plan.read_plan().problems}
-    entries = {name: runs for name, runs in problems.items() if any(x.trained for x in runs)}
-    if len(entries) < 2:
-        return None
+def _profile(
+    entries: Mapping[str, Sequence[ContestantRuns]], site: Path, links: tuple[Link, ...]
+) -> Section:
     picture = f"{PICTURES}/learning-profile.png"
     draw_profile(entries, site / picture)
     caption = (
@@ -140,24 +153,13 @@ def _profile(folder: Path, site: Path) -> Section | None:
         "A task is a share of the possible gain in test NLPD, of one problem and seed."
     )
     shown = (profile_table(entries),)
-    links = _learning_links(folder)
     return Section("Training to quality: all problems", shown, (), picture, caption, links)
 
 
-def _trained(folder: Path, problem: str) -> list[ContestantRuns]:
-    plan, runs = learning_plan.read_plan(), read_training(folder)
-    contestants = list(dict.fromkeys(run.contestant for run in runs if run.problem == problem))
-    return [x for x in compare(plan, problem, contestants, runs.get) if x.search]
-
-
-def _learning_links(folder: Path) -> tuple[Link, ...]:
-    return _links("learning", *sorted(folder.glob("*.jsonl")))
-
-
-def _survival(folder: Path, site: Path) -> Section | None:
-    plan, ended = read_plan(), read_stability(folder)
+def _survival(folder: Path, site: Path) -> Iterator[Section]:
+    plan, ended = read_stability_plan(), read_stability(folder)
     if not ended:
-        return None
+        return
     picture = f"{PICTURES}/survival.png"
     draw_map(plan, ended, site / picture)
     caption = (
@@ -166,7 +168,7 @@ def _survival(folder: Path, site: Path) -> Section | None:
         "bound in nats per datum, any other the step at which it failed and the cause."
     )
     links = _links("survival", *sorted(folder.glob("*.jsonl")))
-    return Section(
+    yield Section(
         "Rates at which natural gradients survive",
         tuple(tables(plan, ended)),
         (),

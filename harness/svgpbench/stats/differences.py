@@ -1,4 +1,4 @@
-"""Intervals of a mean over splits or starts, their outcomes, and the number of units that would decide."""
+"""Intervals of a mean over splits, starts or data sets, their outcomes, and the units that would decide."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ REPLICATE: Final = ["split_seed", "fold", "seed"]
 """Columns that identify a cell among the cells of one mean."""
 
 LEVEL = 0.95
+RESAMPLES = 10_000
+"""Resamples of a bootstrap."""
 STARTS = 5
 """The fewest seeds of one split that make an interval."""
 
@@ -100,6 +102,21 @@ def of_units(splits: Floats, starts: Floats, overlap: float, rows: str) -> Sampl
         count = f"{len(starts)} start{'s' if len(starts) > 1 else ''} a split"
         raise TooFewError(f"{count} where {STARTS} make an interval")
     return Sample(starts, 0.0, "starts")
+
+
+def bootstrap(values: Floats, statistic: Callable[..., Any]) -> Floats:
+    """Return a statistic of `RESAMPLES` resamples of rows, [resamples, ...] of values [rows, ...].
+
+    `statistic` takes an axis, as `np.mean` does.
+    """
+    # a fixed seed, so that the same records always give the same interval
+    rows = np.random.default_rng(0).integers(len(values), size=(RESAMPLES, len(values)))
+    return np.asarray(statistic(values[rows], axis=1))
+
+
+def percentile_interval(resampled: Floats | pd.Series[float]) -> Floats:
+    """Return the ends of the 95 % interval of a resampled statistic, [2, ...] of [resamples, ...]."""
+    return np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
 
 
 def signed_rank_interval(values: Floats) -> tuple[float, float, float]:

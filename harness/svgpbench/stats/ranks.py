@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 
 from svgpbench.metrics import Better, loss
-from svgpbench.stats.differences import LEVEL
+from svgpbench.stats.differences import LEVEL, bootstrap, percentile_interval
 
-RESAMPLES = 10_000
 FEWEST = 5
 """The fewest data sets for a bootstrap interval over data sets."""
 TIE_DIGITS = 12
@@ -81,10 +80,7 @@ def average_ranks(
     if len(means) < FEWEST or len(methods) < 2:
         return None
     ranks = means.round(TIE_DIGITS).rank(axis="columns", na_option="bottom").to_numpy()
-    # a fixed seed, so that the same records always give the same interval
-    resamples = np.random.default_rng(0).integers(len(ranks), size=(RESAMPLES, len(ranks)))
-    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    low, high = np.quantile(ranks[resamples].mean(axis=1), tails, axis=0)
+    low, high = percentile_interval(bootstrap(ranks, np.mean))
     rows = zip(methods, ranks.mean(axis=0), low, high, strict=True)
     return Ranks(len(ranks), tuple(Rank(name, *map(float, numbers)) for name, *numbers in rows))
 

@@ -13,16 +13,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import beta, t
+from scipy.stats import beta
 
 from svgpbench.config import RatePair
+from svgpbench.stats.differences import LEVEL, Sample, bootstrap, percentile_interval
 from svgpbench.suite.outcomes import Outcomes
 
 Floats = npt.NDArray[np.float64]
 LEAST_GAIN: Final = 0.01
 """Nats per row by which some entrant must beat the constant prediction for a problem to vote."""
-LEVEL: Final = 0.95
-RESAMPLES: Final = 10_000
 FACTORS: Final = (1.1, 1.5, 2.0, 4.0)
 """Factors of the performance profile."""
 
@@ -347,22 +346,13 @@ def over_problems(values: pd.Series[float]) -> Estimate:
     x = values.dropna().to_numpy(dtype=np.float64)
     if not len(x):
         return Estimate(np.nan, np.nan, np.nan)
-    # a fixed seed: the same outcomes give the same interval
-    resamples = np.random.default_rng(0).integers(len(x), size=(RESAMPLES, len(x)))
-    low, high = np.quantile(x[resamples].mean(axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Estimate(float(x.mean()), float(low), float(high))
+    return Estimate(float(x.mean()), *map(float, percentile_interval(bootstrap(x, np.mean))))
 
 
 def fold_interval(differences: Floats) -> tuple[float, float]:
-    """Return the 95 % interval of the mean of paired differences over folds [k]; a point if k = 1.
-
-    Training parts of folds overlap. So the variance has the factor 1/k + 1/(k − 1) of Nadeau and Bengio
-    2003 in place of 1/k.
-    """
-    k, mean = len(differences), float(np.mean(differences))
+    """Return the 95 % interval of the mean of paired differences over folds [k]; a point if k = 1."""
+    k = len(differences)
     if k == 1:
-        return mean, mean
+        return float(differences[0]), float(differences[0])
     # of k folds, the test part over the training part is 1/(k − 1)
-    error = np.std(differences, ddof=1) * np.sqrt(1.0 / k + 1.0 / (k - 1))
-    width = float(t.ppf((1 + LEVEL) / 2, k - 1) * error)
-    return mean - width, mean + width
+    return Sample(differences, 1 / (k - 1), "splits").interval

@@ -125,8 +125,8 @@ def own_iterations(
         suite: the suite.
         problems: the problems that the entrant runs.
         entrant: the new entrant.
-        file: that of `entrants_file`.
-        run: that of `step_times.ratios`.
+        file: the table of new entrants, from `entrants_file`.
+        run: runs cells in one process, with their records in a folder; returns False if interrupted.
         say: prints a line of progress.
     """
     made_of = _made_of(entrant)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from svgpbench.config import RatePair
 from svgpbench.experiments.cell import identify
-from svgpbench.experiments.identity import code_of
+from svgpbench.experiments.identity import cell_code
 from svgpbench.results.records import DamagedRecordError, Record, is_final
 from svgpbench.runs.queue import PlannedCell, other_code, record_for
 from svgpbench.suite.cells import Budgets, Stage, SuiteRun, task
@@ -133,7 +133,7 @@ class RecordFinder:
         identity = identify(task.cell)
         if identity.cell_id not in self._found:
             with suppress(DamagedRecordError):  # a run sets it aside
-                planned = PlannedCell(identity, code_of(task.cell))
+                planned = PlannedCell(identity, cell_code(task.cell))
                 record = record_for(self.results, planned)
                 counts = self.any_status or identity.cell_id in self.tried
                 # as `run_cells`, which runs a cell again if the code of a plugin has changed

@@ -19,7 +19,7 @@ from svgpbench.benchmarks.stability.plan import (
     StabilityCell,
     StabilityPlan,
     cells_of,
-    read_plan,
+    read_stability_plan,
     towards_the_largest_rate,
 )
 from svgpbench.benchmarks.stability.records import StabilityRecord, read_stability
@@ -88,7 +88,9 @@ def test_a_run_goes_on_where_it_was_and_reads_its_records_alone(
 )
 def test_another_plan_has_other_cells(survive: Survive, old: str, new: str) -> None:
     def cells() -> set[StabilityCell]:
-        return set(cells_of(read_plan(survive.plan), {"svgpbench": ("t-svgp",)}, ["steady"]))
+        return set(
+            cells_of(read_stability_plan(survive.plan), {"svgpbench": ("t-svgp",)}, ["steady"])
+        )
 
     before = cells()
     survive.plan.write_text(survive.plan.read_text().replace(old, new))
@@ -99,7 +101,7 @@ def test_a_key_that_plans_get_later_leaves_the_digests_of_records() -> None:
     class LaterProblem(ProblemPlan):
         later: bool = False
 
-    plan = read_plan()
+    plan = read_stability_plan()
     problem = LaterProblem(**dict(plan.problems["naval"]))
     other = plan.model_copy(update={"problems": {"naval": problem}})
     assert other.digest("naval", "gpflow") == plan.digest("naval", "gpflow")
@@ -107,7 +109,7 @@ def test_a_key_that_plans_get_later_leaves_the_digests_of_records() -> None:
 
 def test_problems_of_the_shipped_plan_have_the_cells_of_its_records(survive: Survive) -> None:
     recorded = read_stability(RESULTS / "survival")
-    plan = read_plan()
+    plan = read_stability_plan()
     methods = {name: tuple(library.methods) for name, library in LIBRARIES.items()}
     assert set(cells_of(plan, methods, ["naval"])) <= recorded.keys()
     other = plan.model_copy(update={"backend": "jax"})
@@ -336,7 +338,7 @@ def test_a_file_that_is_no_plan_is_refused(survive: Survive, text: str, said: st
 
 
 def test_the_shipped_plan_has_at_most_two_hundred_cells_and_no_library_in_vain() -> None:
-    plan = read_plan()
+    plan = read_stability_plan()
     methods = {name: tuple(library.methods) for name, library in LIBRARIES.items()}
     cells = list(cells_of(plan, methods, list(plan.problems)))
     assert len(set(cells)) == len(cells) <= 200

@@ -16,9 +16,18 @@ from rich.console import Console
 
 from svgpbench.benchmarks.records import append
 from svgpbench.benchmarks.time_to_target import profile, tables, training
-from svgpbench.benchmarks.time_to_target.comparison import ChosenRates, ContestantRuns, compare
+from svgpbench.benchmarks.time_to_target.comparison import (
+    ChosenRates,
+    ContestantRuns,
+    compare_contestants,
+)
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
-from svgpbench.benchmarks.time_to_target.plan import Contestant, Run, read_plan, shipped_plans
+from svgpbench.benchmarks.time_to_target.plan import (
+    Contestant,
+    Run,
+    read_learning_plan,
+    shipped_plans,
+)
 from svgpbench.benchmarks.time_to_target.records import (
     Look,
     TrainingRecord,
@@ -196,7 +205,7 @@ def test_a_plan_names_methods_and_curves_that_there_are(
 
 
 def test_shipped_plans_are_those_of_papers_and_train_what_they_say() -> None:
-    plans = {name: read_plan(Path(name)) for name in shipped_plans()}
+    plans = {name: read_learning_plan(Path(name)) for name in shipped_plans()}
     assert set(plans) == {"adam2021-fig4", "salimbeni2018-fig2c"}
     fig4, fig2c = plans.values()
     (mnist,) = fig4.problems.values()
@@ -209,7 +218,7 @@ def test_shipped_plans_are_those_of_papers_and_train_what_they_say() -> None:
     # a fifth of the printed sizes
     assert shape_of("roads-M2000").two_bases == (3500, 1500)
     # the other plan leaves out what only the figure needs
-    assert [x.title for x in _contestants(read_plan(), ["gpflow"])] == ["gpflow natgrad"]
+    assert [x.title for x in _contestants(read_learning_plan(), ["gpflow"])] == ["gpflow natgrad"]
 
 
 def test_the_profile_counts_tasks_within_a_factor_of_the_fastest(
@@ -414,7 +423,7 @@ def searched(
         looked = (Look(5.0, iterations, bound, None),)
         return TrainingRecord(run=run, status="ok", mode=mode, looks=looked)
 
-    return compare(plan, "tiny", [MINE, PEER], execute), made
+    return compare_contestants(plan, "tiny", [MINE, PEER], execute), made
 
 
 def test_ours_takes_the_backend_with_the_most_iterations_and_each_the_rates_of_the_best_bound() -> (
@@ -455,7 +464,7 @@ def test_rates_are_searched_on_a_backend_of_the_plan_if_no_first_run_was_ready()
         made.append(run)
         return TrainingRecord(run=run, status="error", message="the process ended")
 
-    (mine,) = compare(tiny_plan(backends=("torch", "jax")), "tiny", [MINE], execute)
+    (mine,) = compare_contestants(tiny_plan(backends=("torch", "jax")), "tiny", [MINE], execute)
     assert [(run.mode, run.rates.e) for run in made] == [
         ("torch", 0.1),
         ("jax", 0.1),

@@ -13,7 +13,7 @@ from racing import FAKE, SCRIPT, fake_trainer, run_of, tiny_plan
 from scipy import stats
 
 from svgpbench.benchmarks.time_to_target.comparison import search
-from svgpbench.benchmarks.time_to_target.plan import Contestant, read_plan
+from svgpbench.benchmarks.time_to_target.plan import Contestant, read_learning_plan
 from svgpbench.benchmarks.time_to_target.problems import (
     Judge,
     minibatches,
@@ -189,7 +189,7 @@ def test_the_size_of_a_problem_is_that_of_its_training_part(split: dict[str, Any
 
 
 def test_sizes_of_published_splits_are_of_the_training_part() -> None:
-    plan = read_plan()
+    plan = read_learning_plan()
     assert sizes_of(plan.problems["kin40k"]) == (36_000, 8)
     assert sizes_of(plan.problems["mnist"]) == (60_000, 784)
 
@@ -211,7 +211,7 @@ def test_a_plan_may_ask_for_the_first_rows_and_for_two_bases() -> None:
 
 
 def test_the_committed_records_are_those_of_the_shipped_plan() -> None:
-    plan = read_plan()
+    plan = read_learning_plan()
     recorded = {run.plan for run in read_training(RESULTS) if run.problem in plan.problems}
     assert recorded == {plan.digest(problem) for problem in plan.problems}
 
@@ -292,7 +292,7 @@ def test_a_problem_that_peers_do_not_have_is_refused(change: dict[str, Any], sai
 
 
 def test_the_shipped_plan_trains_for_less_than_75_minutes() -> None:
-    plan = read_plan()
+    plan = read_learning_plan()
     contestants = {"mnist": 5}  # GPJax has no several latents
     trained = sum(
         contestants.get(name, 7)

@@ -106,8 +106,7 @@ def draw_map(
     figure.legend(
         handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8
     )
-    # matplotlib puts its version into a PNG: with a later one the same map is another file
-    write_figure(figure, out, {"Software": None} if out.suffix == ".png" else None, dpi=150)
+    write_figure(figure, out, dpi=150)
 
 
 def _draw_rows(ax: Any, plan: StabilityPlan, grid: list[list[StabilityRecord | None]]) -> None:

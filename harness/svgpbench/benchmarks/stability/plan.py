@@ -120,7 +120,7 @@ class StabilityCell(NamedTuple):
         }
 
 
-def read_plan(path: Path = SHIPPED) -> StabilityPlan:
+def read_stability_plan(path: Path = SHIPPED) -> StabilityPlan:
     """Read a plan from its file. Raises `UserError` if the file is missing or invalid."""
     return read_as(StabilityPlan, path)
 

@@ -35,7 +35,7 @@ class ContestantRuns(NamedTuple):
         return next((x.message for x in self.search if x.status == "skipped"), "")
 
 
-def compare(
+def compare_contestants(
     plan: LearningPlan, problem: str, contestants: Sequence[Contestant], execute: Execute
 ) -> list[ContestantRuns]:
     """Return all entries of a problem. Seeds are the outer loop, so that contestants run side by side."""

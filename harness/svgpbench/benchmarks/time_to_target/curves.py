@@ -45,8 +45,7 @@ def draw_learning(
             ax.set_xlabel("seconds of training")
         legend(figure, styles)
         for path in paths:
-            # without a date, so that the same records give the same file
-            write_figure(figure, path, {"CreationDate": None} if path.suffix == ".pdf" else None)
+            write_figure(figure, path)
 
 
 def styles_of(entries: Mapping[str, Sequence[ContestantRuns]]) -> dict[str, LineStyle]:

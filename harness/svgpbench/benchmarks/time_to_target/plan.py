@@ -154,7 +154,7 @@ def shipped_plans() -> dict[str, Path]:
     return {x.stem: x for paper in papers for x in sorted(paper.glob("plans/*.toml"))}
 
 
-def read_plan(path: Path = SHIPPED) -> LearningPlan:
+def read_learning_plan(path: Path = SHIPPED) -> LearningPlan:
     """Read a plan from a file, or a shipped one by name.
 
     Raises `UserError` if the file is missing or invalid, or if `peer_methods` names no peer.

@@ -32,7 +32,7 @@ from svgpbench.environment import describe
 from svgpbench.errors import NoAutodiffError
 from svgpbench.plugins import BACKENDS, load
 from svgpbench.runs.parent_process import end_with, listen, take_pipes
-from svgpbench.runs.worker import one_line
+from svgpbench.runs.worker import located_error_line
 from svgpbench.runs.worker_setup import peak_memory_bytes, pin
 
 
@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> None:
         except NoAutodiffError as error:
             say({"error" if load(BACKENDS, name).capabilities.autodiff else "refused": str(error)})
         except Exception as error:
-            say({"error": one_line(error)})
+            say({"error": located_error_line(error)})
 
 
 def prepare(case: TimedCase) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import pandas as pd
 
 from svgpbench.benchmarks.stability.libraries import title
-from svgpbench.benchmarks.stability.plan import StabilityPlan, read_plan
+from svgpbench.benchmarks.stability.plan import StabilityPlan, read_stability_plan
 from svgpbench.benchmarks.stability.records import NO_VERDICT, StabilityRecord, read_stability
 from svgpbench.config import Text
 from svgpbench.papers.evidence.base import EvidenceFrame, RecordedEvidence
@@ -28,7 +28,8 @@ class StabilityFrame(EvidenceFrame):
     @property
     def condition(self) -> str:
         problems, runs = self.frame["data"].nunique(), len(self.frame)
-        return f"{runs} runs of {read_plan().steps} steps, {problems} problem{'s' * (problems > 1)}"
+        of_steps = f"{runs} runs of {read_stability_plan().steps} steps"
+        return f"{of_steps}, {problems} problem{'s' * (problems > 1)}"
 
 
 class StabilityEvidence(RecordedEvidence):
@@ -66,7 +67,7 @@ def load_stability(results: Path, folder: str) -> StabilityFrame:
     Without any, `why_not` has the reason. Runs that ended by a time limit, a kill or an error are left
     out.
     """
-    plan = read_plan()
+    plan = read_stability_plan()
     rows = list(_rows(plan, folder, read_stability(results / folder).values()))
     if not rows:
         return StabilityFrame(pd.DataFrame(), f"no runs in {results / folder}")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pandas as pd
 
-from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare
-from svgpbench.benchmarks.time_to_target.plan import Contestant, LearningPlan, read_plan
+from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare_contestants
+from svgpbench.benchmarks.time_to_target.plan import Contestant, LearningPlan, read_learning_plan
 from svgpbench.benchmarks.time_to_target.problems import sizes_of
 from svgpbench.benchmarks.time_to_target.records import read_training
 from svgpbench.config import Text
@@ -55,7 +55,7 @@ class TrainingEvidence(RecordedEvidence):
         return load_curves(results, self.plan)
 
     def command(self, paper: Paper, artefact: Artefact, results: Path) -> str:
-        libraries = (OURS, *read_plan(Path(self.plan)).peer_methods)
+        libraries = (OURS, *read_learning_plan(Path(self.plan)).peer_methods)
         chosen = " ".join(f"--library {library}" for library in libraries)
         return f"svgpbench learn --plan {self.plan} {chosen} --results {results / LEARNING}"
 
@@ -65,7 +65,7 @@ class TrainingEvidence(RecordedEvidence):
         # Matplotlib takes a third of the time of `import svgpbench.api`
         from svgpbench.benchmarks.time_to_target import curves
 
-        entries, plan = entries_of(self.plan, results), read_plan(Path(self.plan))
+        entries, plan = trained_entries(self.plan, results), read_learning_plan(Path(self.plan))
         folder.mkdir(parents=True, exist_ok=True)
         png, pdf = (add_suffix(folder / artefact.id, suffix) for suffix in ("png", "pdf"))
         curves.draw_learning(plan, entries, png, pdf)
@@ -82,11 +82,15 @@ class TrainingEvidence(RecordedEvidence):
         yield figure.with_caption()
 
 
-def entries_of(name: str, results: Path) -> dict[str, list[ContestantRuns]]:
+def trained_entries(name: str, results: Path) -> dict[str, list[ContestantRuns]]:
     """Return the contestants of a plan that have trained, by problem; problems without any are left out."""
-    plan, records = read_plan(Path(name)), read_training(results / LEARNING)
+    plan, records = read_learning_plan(Path(name)), read_training(results / LEARNING)
     entries = {
-        problem: [x for x in compare(plan, problem, contestants_of(plan), records.get) if x.trained]
+        problem: [
+            x
+            for x in compare_contestants(plan, problem, contestants_of(plan), records.get)
+            if x.trained
+        ]
         for problem in plan.problems
     }
     return {problem: contestants for problem, contestants in entries.items() if contestants}
@@ -104,7 +108,7 @@ def load_curves(results: Path, name: str) -> TimesFrame:
     Columns include `problem`, `method`, `seed`, `seconds` of training, `elbo` and `nlpd`. `n_bound` is the
     number of data rows that the ELBO sums over.
     """
-    entries = entries_of(name, results)
+    entries = trained_entries(name, results)
     if not entries:
         return TimesFrame(pd.DataFrame(), f"no runs of plan {name} in {results / LEARNING}")
     frame = pd.DataFrame(list(_rows(name, entries)))
@@ -112,7 +116,7 @@ def load_curves(results: Path, name: str) -> TimesFrame:
 
 
 def _rows(name: str, entries: dict[str, list[ContestantRuns]]) -> Iterator[dict[str, Any]]:
-    plan = read_plan(Path(name))
+    plan = read_learning_plan(Path(name))
     for problem, contestants in entries.items():
         rows, _ = sizes_of(plan.problems[problem])
         for entry in contestants:

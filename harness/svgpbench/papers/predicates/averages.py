@@ -19,12 +19,19 @@ from svgpbench.metrics import loss
 from svgpbench.papers.grades import Grade, Judgement
 from svgpbench.papers.predicates.predicate import AtTheEnd, Predicate, judge_cases
 from svgpbench.stats.designs import Design
-from svgpbench.stats.differences import LEVEL, REPLICATE, TooFewError, interval_outcome, sampled
+from svgpbench.stats.differences import (
+    REPLICATE,
+    TooFewError,
+    bootstrap,
+    interval_outcome,
+    percentile_interval,
+    sampled,
+)
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.means import overlap
 from svgpbench.stats.measures import MEASURES, MeasureName
 from svgpbench.stats.pairs import NOT_TRACED, column_of, is_learned
-from svgpbench.stats.ranks import FEWEST, RESAMPLES, TIE_DIGITS, means_on_sets
+from svgpbench.stats.ranks import FEWEST, TIE_DIGITS, means_on_sets
 from svgpbench.stats.rules import RULES, Rules
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -90,8 +97,7 @@ class OverSets(Predicate):
             return none(f"failed cells of {failed}", len(means))
         values, statistic = means.to_numpy(), STATISTICS[self.statistic]
         # the same sets for all methods of a resample: their differences stay paired by data set
-        rows = np.random.default_rng(0).integers(len(values), size=(RESAMPLES, len(values)))
-        resampled = pd.DataFrame(statistic(values[rows], axis=1), columns=means.columns)
+        resampled = pd.DataFrame(bootstrap(values, statistic), columns=means.columns)
         return OverDataSets(
             pd.Series(statistic(values, axis=0), means.columns), resampled, len(means)
         )
@@ -114,7 +120,7 @@ class Average(OverSets):
         name = f"{self.statistic} over data sets"
         if found.why_not:
             return Judgement(Grade.not_testable, (Effect(name, "", note=found.why_not),))
-        low, high = interval(found.resampled[self.method])
+        low, high = map(float, percentile_interval(found.resampled[self.method]))
         note = f"printed {self.printed:g} of other sets; bootstrap over {found.sets} data sets"
         effect = Effect(name, "", float(found.values[self.method]), low, high, note)
         return Judgement(Grade.not_testable, (effect,))
@@ -171,8 +177,8 @@ class Leads(OverSets, AtTheEnd):
         resampled: pd.DataFrame,  # [resamples, methods]; their mean is not the statistic
         margin: float,
     ) -> Effect:
-        low, high = interval(resampled[rival] - resampled[self.method])
-        low, high = low - margin, high + margin
+        ends = percentile_interval(resampled[rival] - resampled[self.method])
+        low, high = float(ends[0]) - margin, float(ends[1]) + margin
         turned = self.statistic != "rank" and MEASURES[self.metric].better == "higher"
         ours, other = ((-x if turned else x) for x in (losses[self.method], losses[rival]))
         note = f"{self.statistic} {ours:.3g} against {other:.3g}"
@@ -238,9 +244,3 @@ class Spread(AtTheEnd):
         ratios = deviations[rival] / deviations[self.methods[0]]
         with np.errstate(divide="ignore"):  # of a method without spread: ±∞, or NaN
             return pd.Series(np.log(ratios), ratios.index)
-
-
-def interval(values: pd.Series[float]) -> tuple[float, float]:
-    """Return the 95 % interval of resamples."""
-    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
