@@ -124,3 +124,12 @@ def test_a_worker_that_another_program_kills_is_not_said_to_lack_memory() -> Non
     with pytest.raises(UserError, match=r"killed by SIGKILL \(by another program"):
         fit(X, Y, inducing=8, training={"em_iterations": 1000, "m_steps": 3})
     assert np.isfinite(means()).all()  # the next fit has a new worker
+
+
+def test_a_worker_that_was_killed_while_it_was_idle_is_replaced() -> None:
+    expected = means()
+    ((worker, _),) = fits._idle
+    worker.kill()
+    assert np.array_equal(means(), expected)
+    ((other, _),) = fits._idle
+    assert other is not worker

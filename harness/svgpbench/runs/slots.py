@@ -99,15 +99,16 @@ class LocalSlot:
         return True
 
     def run(self, planned: PlannedCell, request: Request, stop: StopSign) -> Ran:
-        if self.worker is not None and not fits(self.worker, planned):
+        kind = WorkerKind.for_cell(planned.config)
+        if self.worker is not None and not (self.worker.alive and self.worker.kind == kind):
             self.release()
         if self.worker is None:
-            kind = WorkerKind.for_cell(planned.config)
             # a slot has the cores of the cell with most threads
             self.worker = WorkerProcess(kind, self.cores[: kind.threads], self.target)
         worker, cells_before = self.worker, self.worker.cells
         answer = worker.run(request, self.limits, stop)
-        # a worker that timed out or ran out of memory may hold locks or gigabytes: do not trust it again
+        # a worker that timed out or ran out of memory may hold locks or gigabytes: do not trust it again;
+        # a peak of memory is of the process since its start, and a warm one has compiled already
         if answer.status not in KEEPS_WORKER or planned.config.measures or worker.needs_replacement:
             self.release()
         return Ran(
@@ -124,13 +125,6 @@ class LocalSlot:
         if self.worker is not None:
             self.worker.close()
             self.worker = None
-
-
-def fits(worker: WorkerProcess, planned: PlannedCell) -> bool:
-    """Return True if a worker that has run cells before may run this one."""
-    same_kind = worker.kind == WorkerKind.for_cell(planned.config)
-    # a peak of memory is of the process since its start, and a warm one has compiled already
-    return same_kind and worker.alive and not planned.config.measures
 
 
 class LocalSlots(NamedTuple):
