@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_training
+from small_training import PROBLEM
 
 from svgpbench.backends import load_backend
-from svgpbench.checks.cases import build_model, small_problem
+from svgpbench.checks.cases import build_model
 from svgpbench.checks.dense import sgpr_bound
 from svgpbench.checks.matrix import difference
 from svgpbench.config import TrainingConfig
 from svgpbench.methods import build_method
+from svgpbench.methods.collapsed import SGPR
 from svgpbench.methods.residual_variance import RESIDUAL_VARIANCES
 from svgpbench.ops import Ops
 from svgpbench.training.batches import TrainingData
@@ -21,18 +24,13 @@ from svgpbench.training.chunked import AccumulatingTrainer, trainer_class
 from svgpbench.training.em import Trainer
 from svgpbench.tree import leaves
 
-PROBLEM = small_problem()
-
 
 def trainer(
     ops: Ops, made: type[Trainer] = AccumulatingTrainer, residual: str = "prior", **settings: Any
 ) -> Any:
-    model = build_model("gaussian", "matern32")
-    data = TrainingData(PROBLEM.X, PROBLEM.y, PROBLEM.X[:5] + 0.2, PROBLEM.y[:5])
     settings = {"optimiser": "l-bfgs", "em_iterations": 4, "m_steps": 3, **settings}
-    theta, config = PROBLEM.theta(model), TrainingConfig(**settings)
-    method = build_method("sgpr", {"residual_variance": residual})
-    return made(ops, model, method, data, theta, config)
+    model, method = build_model("gaussian", "matern32"), SGPR(residual_variance=residual)
+    return small_training.trainer(ops, method, kind=made, model=model, **settings)
 
 
 @pytest.mark.parametrize("residual", RESIDUAL_VARIANCES)

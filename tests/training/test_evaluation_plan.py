@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from test_training import PROBLEM, trainer
+from small_training import PROBLEM, trainer
 
 from svgpbench.backends import load_backend
 from svgpbench.checks.cases import MatrixCase, build_model

@@ -7,34 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_training import PROBLEM, trainer
 
 from svgpbench.backends import load_backend
-from svgpbench.checks.cases import VARIANTS, MatrixCase, build_model, small_problem
+from svgpbench.checks.cases import MatrixCase, build_model
 from svgpbench.checks.dense import kernel_matrix, sgpr_bound
 from svgpbench.checks.dense.gaussians import Dense
-from svgpbench.config import LEARN, TrainingConfig
+from svgpbench.config import LEARN
 from svgpbench.errors import UserError
 from svgpbench.initialization.inducing_inputs import initial_inducing_inputs
-from svgpbench.methods import build_method
 from svgpbench.ops import Ops
 from svgpbench.plugins import frameworks
-from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
 from svgpbench.training.state import TrainState
 from svgpbench.tree import leaves
-
-PROBLEM = small_problem()
-
-
-def trainer(ops: Ops, method: str = "t-svgp tied-projected", **changes: Any) -> Trainer:
-    """A run on the small problem; `changes` go to the training settings, or are parts by name."""
-    model = changes.pop("model", build_model("gaussian", "matern52"))
-    theta = changes.pop("theta", PROBLEM.theta(model))
-    targets = PROBLEM.targets(model.likelihood.support)
-    data = TrainingData(PROBLEM.X, targets, PROBLEM.X[:10] + 0.2, targets[:10], y_scale=2.0)
-    name, options = VARIANTS[method]
-    settings = TrainingConfig(**({"em_iterations": 3, "m_steps": 4, "m_rate": 0.05} | changes))
-    return Trainer(ops, model, build_method(name, options), data, theta, settings)
 
 
 def column(run: Trainer, name: str) -> list[float]:
