@@ -29,8 +29,6 @@ from svgpbench.kernels.bases import Decoupled, Features
 from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods import build_method
-from svgpbench.methods.dual import DualSVGP
-from svgpbench.methods.tying import DualState
 from svgpbench.ops import Ops
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trained
@@ -135,27 +133,6 @@ def test_growth_changes_neither_q_nor_what_adam_knows_of_the_old_basis() -> None
     )
     old, new = adam.mean[-1].centres, run.state.adam.mean[-1].centres
     assert np.array_equal(new[:M], old) and not np.any(new[M:])
-
-
-class ZeroPadded(DualSVGP):
-    """λ̄ padded with zeros in place of T: in whitened coordinates, L'⁻¹[λ̄; 0]."""
-
-    def grow(self, ops: Ops, p: Any, state: Any) -> Any:
-        M, size = state.c.shape[-1], p.L.shape[-1]
-        projection = ops.solve_triangular(p.L, ops.eye(size)[None])[..., :M] @ p.L[..., :M, :M]
-        c = (projection @ state.c[..., None])[..., 0]
-        return DualState(
-            c, projection @ state.C @ ops.matrix_transpose(projection), (), state.halvings
-        )
-
-
-def test_zero_padded_sums_show_in_a_run() -> None:
-    run = trainer(growth=Growth(8, 16), iterations=3)
-    run.state = run.step(run.state)
-    before = run.heldout_bound(run.state)
-    run.method = ZeroPadded()
-    run.state = run.grow_basis(run.state, X[:50])
-    assert abs(run.heldout_bound(run.state) / before - 1.0) > 1e-3
 
 
 def test_repeated_points_are_passed_over() -> None:
