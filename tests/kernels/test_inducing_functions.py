@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from finite_differences import gradient
 from scipy.integrate import quad
-from small_training import trainer
+from small_training import column, trainer
 
 from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench
@@ -217,7 +217,7 @@ def run(**settings: Any) -> Trained:
 
 def test_training_moves_the_widths_where_they_are_learned() -> None:
     trained = run(em_iterations=6, m_steps=10, m_rate=0.05)
-    bounds = [float(point["elbo"] or 0.0) for point in trained.trace]
+    bounds = column(trained, "elbo")
     assert bounds[-1] > bounds[0] + 1.0
     assert np.abs(trained.theta.inducing.widths - WIDTHS).max() > 0.05
     kept = run(em_iterations=2, m_steps=3, learn=("kernel",))

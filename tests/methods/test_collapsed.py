@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import small_training
-from small_training import PROBLEM
+from small_training import PROBLEM, assert_traces_agree, column
 
 from svgpbench.backends import load_backend
 from svgpbench.checks.cases import build_model
@@ -56,9 +56,7 @@ def test_a_fit_in_chunks_is_a_fit_on_all_rows(monkeypatch: pytest.MonkeyPatch) -
     whole = trainer(ops, Trainer).run()
     monkeypatch.setattr("svgpbench.training.batches.EVALUATION_ROWS", 13)
     chunked = trainer(ops).run()
-    for one, other in zip(chunked.trace, whole.trace, strict=True):
-        for name in set(one) - {"seconds"}:
-            assert one[name] == pytest.approx(other[name], rel=1e-8), name
+    assert_traces_agree(chunked, whole, rel=1e-8)
 
 
 def test_one_climb_leaves_a_sparser_trace_of_the_same_points() -> None:
@@ -102,7 +100,7 @@ def test_sgpr_is_trained_by_chunks_and_others_are_not() -> None:
 
 def test_trace_starts_at_the_collapsed_bound_and_adam_climbs_it() -> None:
     run = trainer(load_backend("numpy"), optimiser="adam", m_rate=0.02)
-    bounds = [float(point["elbo"] or 0.0) for point in run.run().trace]
+    bounds = column(run.run(), "elbo")
     first = sgpr_bound(PROBLEM.theta(run.model), "matern32", PROBLEM.X, PROBLEM.y, 1e-6)
     assert bounds[0] == pytest.approx(first, rel=1e-12)
     assert all(np.diff(bounds) > 0.0)

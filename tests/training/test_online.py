@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import small_cell
+from small_training import assert_traces_agree, column
 
 from svgpbench.backends import load_backend
 from svgpbench.checks.cases import build_model
@@ -31,7 +32,6 @@ from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods import build_method
 from svgpbench.ops import Ops
 from svgpbench.training.batches import TrainingData
-from svgpbench.training.em import Trained
 from svgpbench.training.online import OnlineTrainer
 from svgpbench.tree import named_leaves
 from svgpbench_datasets.generators import sinc
@@ -64,11 +64,6 @@ def trainer(
     )
 
 
-def column(trained: Trained, name: str) -> list[float]:
-    assert trained.status == "ok", trained.message
-    return [float(point[name] or 0.0) for point in trained.trace]
-
-
 CASES: dict[str, tuple[str, dict[str, Any], Growth]] = {
     "SVDGP": ("decoupled", {"subset": 6}, Growth(8, 8, 24, width=0.2)),
     "iVSGPR": ("t-svgp", {}, Growth(4, 12, width=0.2)),
@@ -83,9 +78,7 @@ def assert_same_run(ops: Ops, case: str) -> None:
     found = trainer(method, options, growth, ops).run()
     final = growth.limit_gamma or growth.limit
     assert column(reference, "gamma" if growth.limit_gamma else "inducing")[-1] == final
-    for one, other in zip(found.trace, reference.trace, strict=True):
-        for name in set(one) - {"seconds"}:
-            assert one[name] == pytest.approx(other[name], rel=1e-9), name
+    assert_traces_agree(found, reference, rel=1e-9)
     for (name, got), (_, wanted) in zip(
         named_leaves((found.theta, found.q)),
         named_leaves((reference.theta, reference.q)),

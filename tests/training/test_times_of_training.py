@@ -46,8 +46,7 @@ def trainer(clock: Clock, ops: type[LazyOps] = LazyOps, **changes: Any) -> Train
 
 
 def seconds(trained: Trained) -> list[float]:
-    assert trained.status == "ok", trained.message
-    return [float(point["seconds"] or 0.0) for point in trained.trace]
+    return small_training.column(trained, "seconds")
 
 
 E_PHASE, M_PHASE = 110.0, 1000.0  # factor and steps; steps, the prior at the new θ among them
