@@ -69,10 +69,38 @@ FAULTS = {
         "return 1.1 * mu[0, ...]",
         "test_predictions_are_moments_of_the_predictive_distribution",
     ),
+    "a KL of the wrong sign": (
+        "method",
+        "q.c * q.c - 1.0",
+        "q.c * q.c + 1.0",
+        "test_it_starts_at_the_prior_and_its_kl_is_positive",
+    ),
+    "a step that writes into its state": (
+        "method",
+        "        mu, v = self.marginals",
+        "        state.c[...] = 0.5\n        mu, v = self.marginals",
+        "test_a_step_keeps_the_state_s_form_and_leaves_its_arguments_alone",
+    ),
+    "a step without n/b": (
+        "method",
+        "data.scale * matvec(f.W, alpha)",
+        "matvec(f.W, alpha)",
+        "test_a_step_at_scale_2_is_a_step_on_the_same_data_twice",
+    ),
+    "a fixed point that is not stationary": (
+        "method",
+        "rate * (1.0 + curvature)",
+        "rate * (1.0 + 0.8 * curvature)",
+        "test_e_steps_end_where_the_bound_is_stationary",
+    ),
 }
 """Plugin of the stranger, its line, a wrong line in its place, and the test that finds it."""
 
-NAMES = {"backend": "slate", "likelihood": "logistic"}
+CHOSEN = {
+    "backend": ("--backend", "slate"),
+    "likelihood": ("--likelihood", "logistic"),
+    "method": ("--method", "mean-field", "--backend", "numpy"),
+}
 
 
 def kit(place: Place, *arguments: str) -> Done:
@@ -82,6 +110,16 @@ def kit(place: Place, *arguments: str) -> Done:
 
 def failed(done: Done) -> set[str]:
     return set(re.findall(r"^FAILED .*?::(\w+)", done.stdout, re.MULTILINE))
+
+
+def replace(place: Place, plugin: str, *changes: tuple[str, str]) -> None:
+    """Replace lines of the stranger's plugin, each of which stands there once."""
+    file = place.folder / "slate" / "slate" / f"{plugin}.py"
+    text = file.read_text()
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    file.write_text(text)
 
 
 @pytest.fixture
@@ -138,68 +176,20 @@ def test_two_modes_of_a_backend_are_two_backends(tmp_path: Path) -> None:
 @pytest.mark.parametrize("says", FAULTS)
 def test_it_finds(stranger: Place, says: str) -> None:
     plugin, old, new, test = FAULTS[says]
-    file = stranger.folder / "slate" / "slate" / f"{plugin}.py"
-    assert file.read_text().count(old) == 1
-    file.write_text(file.read_text().replace(old, new))
-    assert test in failed(kit(stranger, f"--{plugin}", NAMES[plugin], "-k", test))
-
-
-def test_a_method_that_forgets_its_kl_or_writes_into_its_state_is_found(stranger: Place) -> None:
-    file = stranger.folder / "slate" / "slate" / "method.py"
-    text = file.read_text()
-    file.write_text(text.replace("q.c * q.c - 1.0", "q.c * q.c + 1.0"))
-    assert failed(kit(stranger, "--method", "mean-field")) >= {
-        "test_it_starts_at_the_prior_and_its_kl_is_positive"
-    }
-    spoils = text.replace(
-        "        mu, v = self.marginals",
-        "        state.c[...] = 0.5\n        mu, v = self.marginals",
-    )
-    file.write_text(spoils)
-    assert "test_a_step_keeps_the_state_s_form_and_leaves_its_arguments_alone" in failed(
-        kit(stranger, "--method", "mean-field")
-    )
+    replace(stranger, plugin, (old, new))
+    assert test in failed(kit(stranger, *CHOSEN[plugin], "-k", test))
 
 
 def test_a_method_whose_posterior_is_another_s_is_found(stranger: Place) -> None:
-    file = stranger.folder / "slate" / "slate" / "method.py"
-    text = file.read_text()
-    file.write_text(text.replace("matvec(blocks.L, q.c)", "2.0 * matvec(blocks.L, q.c)"))
-    assert text != file.read_text()
+    replace(stranger, "method", ("matvec(blocks.L, q.c)", "2.0 * matvec(blocks.L, q.c)"))
     assert failed(kit(stranger, "--method", "mean-field", "--backend", "numpy")) == {
         "test_marginals_and_kl_are_those_of_its_posterior"
     }
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "test"),
-    [
-        (
-            "data.scale * matvec(f.W, alpha)",
-            "matvec(f.W, alpha)",
-            "test_a_step_at_scale_2_is_a_step_on_the_same_data_twice",
-        ),
-        (
-            "rate * (1.0 + curvature)",
-            "rate * (1.0 + 0.8 * curvature)",
-            "test_e_steps_end_where_the_bound_is_stationary",
-        ),
-    ],
-    ids=["a step without n/b", "a fixed point that is not stationary"],
-)
-def test_a_wrong_e_step_is_found(stranger: Place, old: str, new: str, test: str) -> None:
-    file = stranger.folder / "slate" / "slate" / "method.py"
-    text = file.read_text()
-    assert text.count(old) == 1
-    file.write_text(text.replace(old, new))
-    only = ("--method", "mean-field", "--backend", "numpy", "-k", test)
-    assert failed(kit(stranger, *only)) == {test}
-
-
 def test_a_bound_that_falls_asks_whether_the_steps_are_of_first_order(stranger: Place) -> None:
-    file = stranger.folder / "slate" / "slate" / "method.py"
-    text = file.read_text()
-    file.write_text(text.replace("state.d * state.c + rate * (", "state.d * state.c - rate * ("))
+    falls = ("state.d * state.c + rate * (", "state.d * state.c - rate * (")
+    replace(stranger, "method", falls)
     only = ("--method", "mean-field", "--backend", "numpy", "-k", "raise_the_bound and gaussian")
     done = kit(stranger, *only)
     assert failed(done) == {"test_e_steps_on_all_data_raise_the_bound"}
@@ -235,17 +225,12 @@ def test_a_step_that_is_compiled_again_is_found(stranger: Place, backend: str, f
     """JAX and TensorFlow keep the Python number of the first call, and so compile nothing again."""
     if missing := framework_missing(backend.partition(":")[0]):
         pytest.skip(missing)
-    file = stranger.folder / "slate" / "slate" / "method.py"
-    text = file.read_text()
     only = ("--method", "mean-field", "--backend", backend)
     only = (*only, "-k", "compiled_once and float64- and gaussian and not hetero")
     done = kit(stranger, *only)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
     assert re.search(r"^\d+ passed", done.stdout, re.MULTILINE), done.stdout
-    for old, new in RECOMPILING[fault]:
-        assert text.count(old) == 1
-        text = text.replace(old, new)
-    file.write_text(text)
+    replace(stranger, "method", *RECOMPILING[fault])
     done = kit(stranger, *only)
     assert failed(done) == {"test_a_step_is_compiled_once"}, done.stdout
     assert "programs compiled per call: [1, 1, " in done.stdout
@@ -275,8 +260,7 @@ def test_a_stranger_s_likelihood_and_those_of_this_package_pass(stranger: Place)
 
 
 def test_known_failures_are_expected_and_one_that_passes_is_said(stranger: Place) -> None:
-    file = stranger.folder / "slate" / "slate" / "backend.py"
-    file.write_text(file.read_text().replace("np.logaddexp(x, 0.0)", "np.log(1.0 + np.exp(x))"))
+    replace(stranger, "backend", ("np.logaddexp(x, 0.0)", "np.log(1.0 + np.exp(x))"))
     test = "test_softplus_and_log1p_are_accurate_where_they_are_small"
     only = ("--backend", "slate", "-k", "softplus or zeros_and_eye")
     done = kit(stranger, *only)

@@ -20,7 +20,6 @@ from complexity import (
     Regime,
     Stated,
     disagreements,
-    formula_exponents,
 )
 from shipped import SHIPPED_METHODS
 
@@ -222,9 +221,3 @@ def test_a_wrong_formula_is_found(time: str, space: str) -> None:
     wrong = Stated("", "t-svgp", {}, time, space, FULL_BATCH)
     assert disagreements(wrong)
     assert not disagreements(replace(wrong, time=SPARSE_TIME, space=SPARSE_SPACE))
-
-
-def test_each_term_of_a_formula_leads_in_one_regime() -> None:
-    for regime, (n, M, D) in zip(FULL_BATCH, ((1, 2, 0), (0, 3, 0), (1, 1, 1)), strict=True):
-        slopes = formula_exponents(SPARSE_TIME, regime.size)
-        assert slopes == pytest.approx({"n": n, "M": M, "D": D}, abs=0.005)

@@ -145,12 +145,6 @@ def test_a_minibatch_costs_what_its_rows_cost() -> None:
         assert one.peak_bytes == pytest.approx(other.peak_bytes, rel=0.02)
 
 
-def test_exponents_of_one_term_are_its_exponents() -> None:
-    far = Size(n=10**13, M=10**6, D=2)
-    slopes = exponents(built("t-svgp tied-projected"), GAUSSIAN, far, "e_step", "flops")
-    assert slopes == pytest.approx({"n": 1.0, "M": 2.0, "D": 0.0}, abs=1e-3)
-
-
 def test_a_batch_that_cannot_double_has_an_exponent_too() -> None:
     sizes = [Size(n=n, M=20, D=2, b=1000) for n in (1000, 1900, 10**6)]
     method = built("t-svgp tied-projected")

@@ -173,12 +173,13 @@ def test_no_adjoint_is_computed_for_a_constant() -> None:
 # --- memory ----------------------------------------------------------------------------------------
 
 
-def test_memory_is_given_back_when_nothing_refers_to_it() -> None:
-    def chain(ops: Ops, x: Array) -> Array:
-        for _ in range(20):
-            x = ops.exp(x)
-        return x
+def chain(ops: Ops, x: Array) -> Array:
+    for _ in range(20):
+        x = ops.exp(x)
+    return x
 
+
+def test_memory_is_given_back_when_nothing_refers_to_it() -> None:
     assert counted(chain, (1000,))[2] == NUMBER * 3 * 1000  # the start, and two at a time
 
 
@@ -191,11 +192,6 @@ def test_a_view_keeps_its_array() -> None:
 
 
 def test_reverse_mode_keeps_what_its_adjoints_need_and_frees_it_on_the_way() -> None:
-    def chain(ops: Ops, x: Array) -> Array:
-        for _ in range(20):
-            x = ops.exp(x)
-        return x
-
     def shifts(ops: Ops, x: Array) -> Array:
         for _ in range(20):
             x = x + 1.0

@@ -25,7 +25,7 @@ from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
 from svgpbench.results.training_cost import ONE_EACH, flops_of
 from svgpbench.training.batches import TrainingData
-from svgpbench.training.chunked import AccumulatingTrainer, trainer_class
+from svgpbench.training.chunked import trainer_class
 from svgpbench.training.state import TrainState
 
 N, D, M = 40, 3, 6
@@ -97,10 +97,6 @@ def test_the_count_is_what_the_loop_does(config: CellConfig) -> None:
     counted = flops_of(config, N, D, evaluated if evaluated else None)
     assert 0 <= flops - counted.flops < THETA_AT_THE_START
     assert counted.note == ""
-
-
-def test_sgpr_is_trained_by_passes() -> None:
-    assert trainer_class(build_method("sgpr", {})) is AccumulatingTrainer
 
 
 def test_evaluations_that_nobody_counted_are_one_an_iteration_and_a_note_says_so() -> None:

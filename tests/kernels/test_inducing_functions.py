@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 from finite_differences import gradient
 from scipy.integrate import quad
+from small_training import column, trainer
 
 from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench
@@ -17,15 +18,13 @@ from svgpbench.checks.cases import SmallProblem, build_model, small_problem
 from svgpbench.checks.evaluate import step_by_step
 from svgpbench.checks.identities_of_bases import functions_without_width_are_points
 from svgpbench.checks.matrix import FLOAT64, difference
-from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.kernels import constrain, inducing_functions, unconstrain
 from svgpbench.kernels.bases import Decoupled, Features
 from svgpbench.kernels.kernels import KernelParameters, kernel, kernels
 from svgpbench.methods import build_method
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.training.batches import TrainingData
-from svgpbench.training.em import Trained, Trainer
+from svgpbench.training.em import Trained
 from svgpbench.tree import named_leaves, tree_map
 
 Floats = npt.NDArray[np.float64]
@@ -213,16 +212,12 @@ def test_both_bases_of_a_decoupled_model_may_be_functions() -> None:
 
 def run(**settings: Any) -> Trained:
     model = build_model("gaussian", "se")
-    data = TrainingData(PROBLEM.X, PROBLEM.y, PROBLEM.X[:10], PROBLEM.y[:10])
-    start, t_svgp = PROBLEM.theta(model), build_method("t-svgp", {})
-    return Trainer(
-        load_backend("numpy"), model, t_svgp, data, start, TrainingConfig(**settings)
-    ).run()
+    return trainer(load_backend("numpy"), problem=PROBLEM, model=model, **settings).run()
 
 
 def test_training_moves_the_widths_where_they_are_learned() -> None:
     trained = run(em_iterations=6, m_steps=10, m_rate=0.05)
-    bounds = [float(point["elbo"] or 0.0) for point in trained.trace]
+    bounds = column(trained, "elbo")
     assert bounds[-1] > bounds[0] + 1.0
     assert np.abs(trained.theta.inducing.widths - WIDTHS).max() > 0.05
     kept = run(em_iterations=2, m_steps=3, learn=("kernel",))

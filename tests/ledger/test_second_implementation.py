@@ -34,24 +34,11 @@ PARTS = {(claim, place): (paper, part) for paper, claim, place, part in parts_of
 
 MATTERS = {
     "corrected": ("adam2021-15", "nlpd"),
-    "non_inferiority": ("adam2021-16", "nlpd"),
-    "unstable": ("adam2021-16", "elbo"),
-    "last_quarter": ("salimbeni2018-12", "orth"),
-    "sets_as_units": ("salimbeni2018-18", "orth"),
-    "trained": ("salimbeni2018-17", "coupled"),
-    "majority": ("salimbeni2018-17", "coupled"),
-    "no_better": ("cheng2017-12", "late"),
-    "fails_beside_open": ("kobe2021-08", "adam"),
-    "starts_as_units": ("adam2021-29", "sooner"),
-    "censored_says_nothing": ("kobe2021-11", "sooner"),
     "larger_start": ("kobe2021-09", "sooner"),
     "raw_start": ("kobe2021-13", "ngd"),
     "smoothed": ("kobe2021-11", "sooner"),
-    "touching": ("adam2021-22", "q"),
-    "smallest_effect": ("salimbeni2018-16", "orth"),
-    "not_learned": ("salimbeni2018-12", "orth"),
 }
-"""By rule, a core part whose grade, numbers or outcomes are others under its opposite."""
+"""By rule that no cells of `PLANTED` show, a core part of which something else is said under its opposite."""
 
 
 @functools.cache

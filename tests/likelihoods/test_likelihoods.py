@@ -167,35 +167,6 @@ def test_expectation_and_derivatives_equal_dense_quadrature(name: str) -> None:
     np.testing.assert_allclose(beta, -second, atol=1e-6)
 
 
-@every_likelihood
-def test_expectation_and_derivatives_equal_adaptive_quadrature(name: str) -> None:
-    """SciPy's `quad` of log p, and of log p times t/√v and (1 − t²)/v, which are α and β by parts."""
-    ops, likelihood, y = load_backend("numpy"), DENSE[name], targets(name)
-    p = parameters(ops, name)
-    V = likelihood.variational_expectations(ops, p, y, MU, VAR)
-    alpha, beta = likelihood.gradients(ops, p, y, MU, VAR)
-    for i in (5, 14):
-
-        def by_quad(factor: Callable[[float], float], i: int = i) -> float:
-            def integrand(t: float) -> float:
-                f = np.array(MU[0, i] + np.sqrt(VAR[0, i]) * t)
-                weight = np.exp(-0.5 * t * t) / np.sqrt(2 * np.pi)
-                return float(weight * factor(t) * log_density(name, y[i], f))
-
-            return scipy.integrate.quad(integrand, -12, 12, epsabs=1e-11, epsrel=1e-11, limit=200)[
-                0
-            ]
-
-        v = VAR[0, i]
-        wanted = (
-            by_quad(lambda t: 1.0),
-            by_quad(lambda t, v=v: t / np.sqrt(v)),
-            by_quad(lambda t, v=v: (1.0 - t * t) / v),
-        )
-        # 200 nodes leave 2e-9 of a Student-t at the largest variance
-        np.testing.assert_allclose((V[i], alpha[0, i], beta[0, i]), wanted, rtol=1e-8, atol=1e-8)
-
-
 ERRORS_OF_20_NODES = {
     "bernoulli-probit": (5e-8, 4e-7, 4e-7),
     "squashed bernoulli-probit": (2e-3, 2e-2, 1e-2),
@@ -237,19 +208,6 @@ def test_gradient_in_the_scale_equals_differences(ops: Ops) -> None:
     np.testing.assert_allclose(ops.to_numpy(g.scale), derivative(plain, 1e-3), rtol=1e-9)
 
 
-def test_poisson_is_the_closed_form() -> None:
-    """V = yμ − E eᶠ − log y!, α = y − E eᶠ, β = E eᶠ with E eᶠ = exp(μ + v/2)."""
-    ops, y = load_backend("numpy"), targets("poisson")
-    rate = np.exp(MU + 0.5 * VAR)
-    V = DENSE["poisson"].variational_expectations(ops, NoParameters(), y, MU, VAR)
-    alpha, beta = DENSE["poisson"].gradients(ops, NoParameters(), y, MU, VAR)
-    np.testing.assert_allclose(V, (y * MU - rate - sc.gammaln(y + 1))[0], rtol=1e-12)
-    np.testing.assert_allclose(alpha, y - rate, rtol=1e-11, atol=1e-12)
-    np.testing.assert_allclose(beta, rate, rtol=1e-11)
-    mean = DENSE["poisson"].predict(ops, NoParameters(), MU, VAR)
-    np.testing.assert_allclose(mean, rate[0], rtol=1e-15)
-
-
 def test_gradient_in_the_noise_variance_equals_differences(ops: Ops) -> None:
     likelihood, y = GaussianLikelihood(), targets("gaussian")
     args = [ops.asarray(x) for x in (y, MU, VAR)]
@@ -284,20 +242,6 @@ def test_predictive_probabilities_of_both_classes_sum_to_one(ops: Ops, name: str
     p0 = np.exp(ops.to_numpy(likelihood.log_predictive_density(ops, p, zero, mu, v)))
     np.testing.assert_allclose(p0 + p1, 1.0, rtol=1e-13)
     np.testing.assert_allclose(ops.to_numpy(likelihood.predict(ops, p, mu, v)), p1, rtol=1e-13)
-
-
-@pytest.mark.parametrize("ops", ["numpy"], indirect=True)
-def test_gaussian_predictive_density_integrates_to_one(ops: Ops) -> None:
-    likelihood, p = GaussianLikelihood(), parameters(ops, "gaussian")
-    y = np.linspace(-15.0, 15.0, 4001)
-    mu, v = np.full((1, y.size), 0.7), np.full((1, y.size), 0.5)
-    density = likelihood.log_predictive_density(
-        ops, p, ops.asarray(y), ops.asarray(mu), ops.asarray(v)
-    )
-    total = np.sum(np.exp(ops.to_numpy(density))) * (y[1] - y[0])
-    np.testing.assert_allclose(total, 1.0, rtol=1e-12)
-    prediction = likelihood.predict(ops, p, ops.asarray(mu), ops.asarray(v))
-    np.testing.assert_array_equal(ops.to_numpy(prediction), mu[0])
 
 
 @pytest.mark.parametrize("ops", ["numpy"], indirect=True)

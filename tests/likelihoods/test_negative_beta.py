@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+import small_training
 
 from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import VARIANTS, MatrixCase, build_model, small_problem
 from svgpbench.checks.dense.gaussians import Dense
-from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.kernels import Model
 from svgpbench.kernels.kernels import kernel
@@ -28,7 +28,6 @@ from svgpbench.likelihoods import (
 from svgpbench.methods import build_method
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import frameworks
-from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trained, Trainer
 from svgpbench_backends.numpy_backend import NumpyOps
 
@@ -236,20 +235,10 @@ def test_halvings_add_up_over_steps_and_pass_through_the_m_step() -> None:
 
 
 def train(likelihood: Likelihood, method: str, **changes: Any) -> tuple[Trainer, Trained]:
-    model = Model(kernel("matern52"), likelihood)
-    y = PROBLEM.targets(likelihood.support)
-    data = TrainingData(PROBLEM.X, y, PROBLEM.X[:10] + 0.2, y[:10])
+    model, ops = Model(kernel("matern52"), likelihood), load_backend("numpy")
     settings = {"em_iterations": 2, "e_steps": 3, "m_steps": 2, "m_rate": 0.01} | changes
-    name, options = VARIANTS[method]
-    trainer = Trainer(
-        load_backend("numpy"),
-        model,
-        build_method(name, options),
-        data,
-        PROBLEM.theta(model),
-        TrainingConfig(**settings),
-    )
-    return trainer, trainer.run()
+    run = small_training.trainer(ops, method, problem=PROBLEM, model=model, **settings)
+    return run, run.run()
 
 
 @pytest.mark.parametrize("batch_size", [None, 16])

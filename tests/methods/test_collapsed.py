@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_training
+from small_training import PROBLEM, assert_traces_agree, column
 
 from svgpbench.backends import load_backend
-from svgpbench.checks.cases import build_model, small_problem
+from svgpbench.checks.cases import build_model
 from svgpbench.checks.dense import sgpr_bound
 from svgpbench.checks.matrix import difference
 from svgpbench.config import TrainingConfig
 from svgpbench.methods import build_method
+from svgpbench.methods.collapsed import SGPR
 from svgpbench.methods.residual_variance import RESIDUAL_VARIANCES
 from svgpbench.ops import Ops
 from svgpbench.training.batches import TrainingData
@@ -21,18 +24,13 @@ from svgpbench.training.chunked import AccumulatingTrainer, trainer_class
 from svgpbench.training.em import Trainer
 from svgpbench.tree import leaves
 
-PROBLEM = small_problem()
-
 
 def trainer(
     ops: Ops, made: type[Trainer] = AccumulatingTrainer, residual: str = "prior", **settings: Any
 ) -> Any:
-    model = build_model("gaussian", "matern32")
-    data = TrainingData(PROBLEM.X, PROBLEM.y, PROBLEM.X[:5] + 0.2, PROBLEM.y[:5])
     settings = {"optimiser": "l-bfgs", "em_iterations": 4, "m_steps": 3, **settings}
-    theta, config = PROBLEM.theta(model), TrainingConfig(**settings)
-    method = build_method("sgpr", {"residual_variance": residual})
-    return made(ops, model, method, data, theta, config)
+    model, method = build_model("gaussian", "matern32"), SGPR(residual_variance=residual)
+    return small_training.trainer(ops, method, kind=made, model=model, **settings)
 
 
 @pytest.mark.parametrize("residual", RESIDUAL_VARIANCES)
@@ -58,9 +56,7 @@ def test_a_fit_in_chunks_is_a_fit_on_all_rows(monkeypatch: pytest.MonkeyPatch) -
     whole = trainer(ops, Trainer).run()
     monkeypatch.setattr("svgpbench.training.batches.EVALUATION_ROWS", 13)
     chunked = trainer(ops).run()
-    for one, other in zip(chunked.trace, whole.trace, strict=True):
-        for name in set(one) - {"seconds"}:
-            assert one[name] == pytest.approx(other[name], rel=1e-8), name
+    assert_traces_agree(chunked, whole, rel=1e-8)
 
 
 def test_one_climb_leaves_a_sparser_trace_of_the_same_points() -> None:
@@ -104,7 +100,7 @@ def test_sgpr_is_trained_by_chunks_and_others_are_not() -> None:
 
 def test_trace_starts_at_the_collapsed_bound_and_adam_climbs_it() -> None:
     run = trainer(load_backend("numpy"), optimiser="adam", m_rate=0.02)
-    bounds = [float(point["elbo"] or 0.0) for point in run.run().trace]
+    bounds = column(run.run(), "elbo")
     first = sgpr_bound(PROBLEM.theta(run.model), "matern32", PROBLEM.X, PROBLEM.y, 1e-6)
     assert bounds[0] == pytest.approx(first, rel=1e-12)
     assert all(np.diff(bounds) > 0.0)

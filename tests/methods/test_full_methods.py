@@ -9,23 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from finite_differences import derivative
+from small_training import PROBLEM, column, trainer
 
 from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import VARIANTS, build_model, small_problem
+from svgpbench.checks.cases import VARIANTS, build_model
 from svgpbench.checks.dense import kernel_matrix
 from svgpbench.checks.matrix import difference
-from svgpbench.config import TrainingConfig
 from svgpbench.likelihoods import BernoulliProbit
 from svgpbench.methods import build_method
 from svgpbench.methods.full import DualVGP, FullFactor
 from svgpbench.methods.tying import Sites
 from svgpbench.ops import Ops
-from svgpbench.training.batches import TrainingData
 from svgpbench.training.blocks import data_term
-from svgpbench.training.em import Trainer
-
-PROBLEM = small_problem()
 
 
 @dataclass(frozen=True)
@@ -166,27 +162,16 @@ def test_a_negative_site_that_was_not_asked_for_is_nan_and_not_dropped(ops: Ops)
 @pytest.mark.parametrize("name", ["t-vgp", "q-vgp natgrad", "gpr"])
 @pytest.mark.parametrize("optimiser", ["adam", "l-bfgs"])
 def test_an_m_step_moves_no_data(name: str, optimiser: str) -> None:
-    problem, model = few(), build_model("gaussian", "matern52")
-    data = TrainingData(problem.X, problem.y, PROBLEM.X[20:30], PROBLEM.y[20:30])
-    settings = TrainingConfig.model_validate(
-        {"em_iterations": 3, "m_steps": 3, "m_rate": 0.05, "optimiser": optimiser}
-    )
-    theta = problem.theta(model, "data")
-    method = build_method(*VARIANTS[name])
-    trained = Trainer(load_backend("numpy"), model, method, data, theta, settings).run()
-    assert trained.status == "ok"
+    problem = few()
+    run = trainer(load_backend("numpy"), name, problem=problem, m_steps=3, optimiser=optimiser)
+    trained = run.run()
     assert np.array_equal(trained.theta.inducing, problem.X)
-    bounds = [float(point["elbo"] or 0.0) for point in trained.trace]
-    assert len(bounds) == 3
-    assert bounds[0] < bounds[1] < bounds[2]
+    first, second, last = column(trained, "elbo")
+    assert first < second < last
 
 
 def test_a_full_method_takes_minibatches() -> None:
-    problem, model = few(), build_model("gaussian", "matern52")
-    data = TrainingData(problem.X, problem.y, PROBLEM.X[20:30], PROBLEM.y[20:30])
-    theta = problem.theta(model, "data")
-    settings = TrainingConfig(em_iterations=2, m_steps=2, m_rate=0.05, batch_size=5, e_rate=0.5)
-    for name in ("t-vgp", "q-vgp"):
-        method = build_method(name, {})
-        run = Trainer(load_backend("numpy"), model, method, data, theta, settings).run()
-        assert run.status == "ok"
+    settings: dict[str, Any] = {"m_steps": 2, "batch_size": 5, "e_rate": 0.5}
+    for name in ("t-vgp", "q-vgp natgrad"):
+        run = trainer(load_backend("numpy"), name, problem=few(), em_iterations=2, **settings)
+        assert run.run().status == "ok"

@@ -65,48 +65,26 @@ NATURAL_GRADIENTS: dict[str, AnyMethod] = {
 }
 
 
-NOT_SERVED: dict[str, str] = {}
-"""Kinds of file that are skipped, and why; a file of any other kind that has no check fails."""
-
-LIKELIHOODS_NOT_SERVED: dict[str, str] = {}
-"""The same of likelihoods."""
-
-
-def checks_of(oracle: Oracle) -> dict[str, Check | str]:
-    """Named checks of a file, or the reason (a string) why one is skipped.
-
-    Raises `OracleError` for a kind or likelihood that is neither served nor named with a reason.
-    """
+def checks_of(oracle: Oracle) -> dict[str, Check]:
+    """Return the checks of a file by name. Raises `OracleError` for a kind or likelihood that has none."""
     kind = oracle.kind
-    if kind in NOT_SERVED:
-        return {kind: f"{oracle.name}: {NOT_SERVED[kind]}"}
     if not kind:
         raise OracleError(f"{oracle.name}: unknown kind of reference file")
     if kind == "scalar":
-        return _scalar_checks(oracle)
+        names = dict.fromkeys(row_likelihood(row) for row in oracle.expected["rows"])
+        return {_served(oracle, x): functools.partial(check_scalar, x) for x in names}
     if kind == "tighter":
         return dict(TIGHTER["rows" if "rows" in oracle.expected else "optimum"])
     if kind in ("svgp", "natgrad", "m_step"):
-        name = likelihood_word(oracle)
-        if why := _unserved(oracle, name):
-            return {kind: why}
+        _served(oracle, likelihood_word(oracle))
     return dict(CHECKS[kind])
 
 
-def _unserved(oracle: Oracle, likelihood: str) -> str:
-    """Why files of a likelihood are skipped; "" where they are not."""
-    if likelihood in SERVED:
-        return ""
-    if likelihood in LIKELIHOODS_NOT_SERVED:
-        return f"{oracle.name}: {LIKELIHOODS_NOT_SERVED[likelihood]}"
-    raise OracleError(f"{oracle.name}: no likelihood {likelihood!r}")
-
-
-def _scalar_checks(oracle: Oracle) -> dict[str, Check | str]:
-    names = dict.fromkeys(row_likelihood(row) for row in oracle.expected["rows"])
-    return {
-        name: _unserved(oracle, name) or functools.partial(check_scalar, name) for name in names
-    }
+def _served(oracle: Oracle, likelihood: str) -> str:
+    """Return the name of a likelihood that the package has. Raises `OracleError` for another one."""
+    if likelihood not in SERVED:
+        raise OracleError(f"{oracle.name}: no likelihood {likelihood!r}")
+    return likelihood
 
 
 TIGHTER: dict[str, dict[str, Check]] = {

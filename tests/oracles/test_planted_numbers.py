@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from checks_of_runs import check_run
-from oracle_checks import NOT_SERVED, checks_of
+from oracle_checks import checks_of
 from oracle_files import HERE, Oracle, OracleError, read_oracle
 
 from svgpbench.backends import load_backend
@@ -69,16 +69,3 @@ def test_a_kind_or_likelihood_that_nothing_serves_is_an_error(tmp_path: Path) ->
     rows = [{"likelihood": "gamma", "y": 1.0, "mean": 0.0, "var": 1.0}]
     with pytest.raises(OracleError, match="no likelihood 'gamma'"):
         checks_of(written(tmp_path, "scalar_expectations.json", expected={"rows": rows}))
-
-
-def test_a_kind_that_is_named_as_not_served_is_skipped_with_its_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(NOT_SERVED, "kernel", "nobody has kernels")
-    oracle = written(
-        tmp_path,
-        "kernel_flat.json",
-        inputs={"X": [[0.0]], "Z": [[0.0]], "variance": 1.0, "lengthscales": [1.0]},
-        expected={"Kzz": [[1.0]], "Kzx": [[1.0]], "Kdiag": [1.0]},
-    )
-    assert list(checks_of(oracle).values()) == ["kernel_flat.json: nobody has kernels"]

@@ -7,8 +7,9 @@ from typing import Any, Final
 import pandas as pd
 from pydantic import TypeAdapter
 
+from svgpbench.papers import Claim
 from svgpbench.papers.grades import Grade, Judgement
-from svgpbench.papers.grading import judge_part
+from svgpbench.papers.grading import Judged, judge_part
 from svgpbench.papers.predicates.all_predicates import AnyPredicate
 from svgpbench.stats.rules import RULES, VARIANTS, Rules
 
@@ -17,6 +18,8 @@ NO: Final = Grade.fails
 MIXED: Final = Grade.mixed
 DIRECTION: Final = Grade.direction
 OPEN: Final = Grade.open
+AB: Final[dict[str, Any]] = {"metric": "nlpd", "methods": ("A", "B")}
+"""What most parts here compare."""
 
 
 def part(predicate: str, **keys: Any) -> AnyPredicate:
@@ -24,6 +27,11 @@ def part(predicate: str, **keys: Any) -> AnyPredicate:
     adapter: TypeAdapter[AnyPredicate] = TypeAdapter(AnyPredicate)
     stated = {"says": "planted", "artefact": "fig1", "predicate": predicate}
     return adapter.validate_python(stated | keys)
+
+
+def graded(claim: Claim, grade: Grade) -> Judged:
+    """Return a claim on experiments with that grade, and nothing found for it."""
+    return Judged(claim, grade, "experiments", "", "", (), {}, ())
 
 
 def judged(frame: pd.DataFrame, predicate: str, rules: Rules = RULES, **keys: Any) -> Judgement:

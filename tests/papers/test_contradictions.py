@@ -40,14 +40,12 @@ def judged(grade: Grade, *parts: tuple[str, Grade], command: str = "run it") -> 
     return Judged(claim, grade, "theory", "a finding", "", found, {}, (command,))
 
 
+def contradiction(*claims: DecidingClaim) -> Contradiction:
+    return Contradiction(about="it", one="A.", other="B.", settled_by="C.", claims=claims)
+
+
 def test_grades_are_those_of_the_ledger_and_what_has_not_run_says_how() -> None:
-    one = Contradiction(
-        about="it",
-        one="A.",
-        other="B.",
-        settled_by="C.",
-        claims=(DecidingClaim(id="a", parts=("second",)), DecidingClaim(id="b")),
-    )
+    one = contradiction(DecidingClaim(id="a", parts=("second",)), DecidingClaim(id="b"))
     both = (("first", Grade.holds), ("second", Grade.fails))
     ledger = {"a": judged(Grade.mixed, *both), "b": judged(Grade.not_run, command="run b")}
     page = contradictions_as_markdown([one], ledger)
@@ -55,20 +53,14 @@ def test_grades_are_those_of_the_ledger_and_what_has_not_run_says_how() -> None:
     assert "`mixed`\n  * second: `fails`\n* **b**, " in page and "first" not in page
     assert page.endswith("`not run`\n  * not run yet; it rests on `run b`")
     with pytest.raises(UserError, match="part of a 'third'"):
-        third = one.model_copy(update={"claims": (DecidingClaim(id="a", parts=("third",)),)})
-        contradictions_as_markdown([third], ledger)
+        third = DecidingClaim(id="a", parts=("third",))
+        contradictions_as_markdown([contradiction(third)], ledger)
 
 
 def test_a_part_with_stand_ins_is_found_by_what_it_says() -> None:
     part = Part("a < b", "core", Judgement(Grade.holds, ()), stand_ins=("a (long)", "b"))
     assert part.title == "a < b (a (long), b)"
-    one = Contradiction(
-        about="it",
-        one="A.",
-        other="B.",
-        settled_by="C.",
-        claims=(DecidingClaim(id="a", parts=("a < b",)),),
-    )
+    one = contradiction(DecidingClaim(id="a", parts=("a < b",)))
     found = dataclasses.replace(judged(Grade.holds), parts=(part,))
     assert contradictions_as_markdown([one], {"a": found}).endswith("  * a < b: `holds`")
 

@@ -108,14 +108,17 @@ evidence = {{ kind = "training", plan = "{plan}" }}
 """
 
 
+def claims_on(artefact: str) -> str:
+    """The package's claims, the first of which is about another artefact."""
+    claims = CLAIMS.replace('["fig1"]', f'["{artefact}"]', 1)
+    return claims.replace('"fig1"\nmetric', f'"{artefact}"\nmetric', 1)
+
+
 def test_a_core_part_of_a_preset_that_can_decide_nothing_is_refused(tmp_path: Path) -> None:
     write_package(tmp_path)
     folder = tmp_path / "tides_papers/tides2030"
     assert len(read_paper(folder).claims) == 4
-    claims = CLAIMS.replace('["fig1"]', '["inset"]', 1).replace(
-        '"fig1"\nmetric', '"inset"\nmetric', 1
-    )
-    (folder / "claims.toml").write_text(claims, encoding="utf-8")
+    (folder / "claims.toml").write_text(claims_on("inset"), encoding="utf-8")
     with pytest.raises(UserError) as caught:
         read_paper(folder)
     assert str(caught.value) == ONE_RUN
@@ -127,10 +130,7 @@ def test_a_core_part_of_a_learning_plan_with_too_few_seeds_is_refused(tmp_path: 
     shipped = shipped_plans()["adam2021-fig4"].read_text(encoding="utf-8")
     plan.write_text(shipped.replace("seeds = [0, 1, 2]", "seeds = [0]"), encoding="utf-8")
     (folder / "paper.toml").write_text(PAPER + RACE.format(plan=plan), encoding="utf-8")
-    claims = CLAIMS.replace('["fig1"]', '["race"]', 1).replace(
-        '"fig1"\nmetric', '"race"\nmetric', 1
-    )
-    claims = claims.replace('"ordering"', '"reaches"', 1)
+    claims = claims_on("race").replace('"ordering"', '"reaches"', 1)
     (folder / "claims.toml").write_text(claims, encoding="utf-8")
     with pytest.raises(UserError) as caught:
         read_paper(folder)

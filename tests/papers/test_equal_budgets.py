@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted_frames import around, planted, reversed_around, together
-from planted_grades import DIRECTION, MIXED, NO, OPEN, YES, judged
+from planted_grades import AB, DIRECTION, MIXED, NO, OPEN, YES, judged
 from planted_traces import NEVER, converging
 from pydantic import ValidationError
 from scipy import stats
@@ -23,7 +23,6 @@ from svgpbench.stats.differences import signed_rank_interval
 from svgpbench.stats.rules import DRIFT, Rules
 
 LASTING = Rules(drift=DRIFT)
-AB = {"metric": "nlpd", "methods": ("A", "B")}
 BATCHES = TrainingConfig(batch_size=10)
 
 

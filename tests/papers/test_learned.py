@@ -13,7 +13,7 @@ from svgpbench.environment import OURS
 from svgpbench.papers import load_paper
 from svgpbench.papers.evidence.training import load_curves
 from svgpbench.papers.grades import Grade
-from svgpbench.papers.grading import judge
+from svgpbench.papers.grading import Judged, judge
 
 NAME = "adam2021-fig4"
 PLAN = read_learning_plan(Path(NAME))
@@ -43,14 +43,26 @@ def trained(
         append(results / "learning", TrainingRecord(run=run, status=status, **facts))
 
 
+def all_trained(results: Path, died: int | None = None) -> Path:
+    """Record the runs of every method; GPflow's died with one seed, if any."""
+    (results / "learning").mkdir()
+    trained(results, OURS, "t-svgp", 1.0)
+    trained(results, OURS, "q-svgp", 1.05)
+    trained(results, "gpflow", "natgrad", 2.0, died=died)
+    trained(results, "gpflow", "natgrad retraced", 3.0)
+    return results
+
+
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    (tmp_path / "learning").mkdir()
-    trained(tmp_path, OURS, "t-svgp", 1.0)
-    trained(tmp_path, OURS, "q-svgp", 1.05)
-    trained(tmp_path, "gpflow", "natgrad", 2.0)
-    trained(tmp_path, "gpflow", "natgrad retraced", 3.0)
-    return tmp_path
+    return all_trained(tmp_path)
+
+
+def judged(results: Path) -> Judged:
+    """Return the claim on seconds to a quality, judged by the runs of a folder."""
+    paper = load_paper("adam2021")
+    (found,) = judge(paper, [x for x in paper.claims if x.id == "adam2021-28"], results)
+    return found
 
 
 def test_a_frame_has_the_looks_of_training_and_none_of_a_search(results: Path) -> None:
@@ -64,9 +76,7 @@ def test_a_frame_has_the_looks_of_training_and_none_of_a_search(results: Path) -
 
 
 def test_a_claim_on_seconds_is_decided_by_the_runs_of_its_plan(results: Path) -> None:
-    paper = load_paper("adam2021")
-    (claim,) = [claim for claim in paper.claims if claim.id == "adam2021-28"]
-    (found,) = judge(paper, [claim], results)
+    found = judged(results)
     # both core parts against GPflow hold, both against q-SVGP fail
     assert (found.grade, found.kind) == (Grade.mixed, "speed")
     assert found.finding.count("2.00") == 4 and found.finding.count("1.05") == 4
@@ -77,14 +87,7 @@ def test_a_claim_on_seconds_is_decided_by_the_runs_of_its_plan(results: Path) ->
 
 
 def test_a_run_that_died_has_no_quality_to_reach(tmp_path: Path) -> None:
-    (tmp_path / "learning").mkdir()
-    trained(tmp_path, OURS, "t-svgp", 1.0)
-    trained(tmp_path, OURS, "q-svgp", 1.05)
-    trained(tmp_path, "gpflow", "natgrad", 2.0, died=PLAN.seeds[1])
-    trained(tmp_path, "gpflow", "natgrad retraced", 3.0)
-    paper = load_paper("adam2021")
-    (claim,) = [claim for claim in paper.claims if claim.id == "adam2021-28"]
-    (found,) = judge(paper, [claim], tmp_path)
+    found = judged(all_trained(tmp_path, died=PLAN.seeds[1]))
     assert len(load_curves(tmp_path, NAME).frame) == (4 * len(PLAN.seeds) - 1) * 10
     notes = [effect.note for part in found.parts for effect in part.judgement.effects]
     assert f"{len(PLAN.seeds) - 1} seeds where {len(PLAN.seeds)} are needed" in notes
@@ -92,13 +95,10 @@ def test_a_run_that_died_has_no_quality_to_reach(tmp_path: Path) -> None:
 
 def test_without_runs_a_claim_says_how_to_make_them(tmp_path: Path) -> None:
     (tmp_path / "learning").mkdir()
-    paper = load_paper("adam2021")
-    (claim,) = [claim for claim in paper.claims if claim.id == "adam2021-28"]
-    (nothing,) = judge(paper, [claim], tmp_path)
+    nothing = judged(tmp_path)
     assert nothing.grade == Grade.not_run
     assert nothing.finding == f"no runs of plan {NAME} in {tmp_path}/learning"
     trained(tmp_path, OURS, "t-svgp", 1.0)
-    (half,) = judge(paper, [claim], tmp_path)
-    assert half.finding == (
+    assert judged(tmp_path).finding == (
         f"no times of gpflow natgrad in the runs of {NAME}; no times of q-svgp in the runs of {NAME}"
     )

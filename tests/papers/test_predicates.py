@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted_frames import around, planted, reversed_around, together
-from planted_grades import DIRECTION, MIXED, NO, OPEN, YES, judged
+from planted_grades import AB, DIRECTION, MIXED, NO, OPEN, YES, judged
 from scipy import stats
 
 from svgpbench.papers.grades import Grade, combined
@@ -19,12 +19,15 @@ from svgpbench.stats.rules import Rules
 WIDE = [0.1, 0.9, 0.2, 0.8, 0.5]  # decides nothing
 
 
+OF_B = {"better": around(0.6), "worse": around(0.4), "equal": around(0.5), "open": WIDE}
+"""NLPD of B by how A, around 0.5, comes out against it."""
+
+
 def on_sets(*outcomes: str) -> pd.DataFrame:
     """A data set each on which A comes out so against B in NLPD."""
-    of_b = {"better": around(0.6), "worse": around(0.4), "equal": around(0.5), "open": WIDE}
     return together(
         *(
-            planted({"A": reversed_around(0.5), "B": of_b[outcome]}, data=f"set {at}")
+            planted({"A": reversed_around(0.5), "B": OF_B[outcome]}, data=f"set {at}")
             for at, outcome in enumerate(outcomes)
         )
     )
@@ -51,9 +54,8 @@ def on_sets(*outcomes: str) -> pd.DataFrame:
 )
 def test_ordering_over_data_sets(outcomes: tuple[str, ...], strict: Grade, at_least: Grade) -> None:
     frame = on_sets(*outcomes)
-    keys = {"metric": "nlpd", "methods": ("A", "B")}
-    assert judged(frame, "ordering", **keys).grade == strict
-    assert judged(frame, "ordering", **keys, at_least=True).grade == at_least
+    assert judged(frame, "ordering", **AB).grade == strict
+    assert judged(frame, "ordering", **AB, at_least=True).grade == at_least
 
 
 def test_an_ordering_of_three_takes_every_neighbour() -> None:
@@ -71,10 +73,10 @@ def test_an_ordering_over_data_sets_has_the_ranks_of_its_methods_alone() -> None
     frame = on_sets("better", "better", "better", "worse", "worse")
     field = together(frame, *(planted({"C": [0.0] * 5}, data=f"set {at}") for at in range(5)))
     for each in (frame, field):
-        ranks = judged(each, "ordering", metric="nlpd", methods=("A", "B")).ranks
+        ranks = judged(each, "ordering", **AB).ranks
         assert ranks is not None
         assert [(rank.method, rank.mean) for rank in ranks.by_method] == [("A", 1.4), ("B", 1.6)]
-    few = judged(on_sets("better", "worse"), "ordering", metric="nlpd", methods=("A", "B"))
+    few = judged(on_sets("better", "worse"), "ordering", **AB)
     assert few.ranks is None
 
 
@@ -92,9 +94,8 @@ def test_an_ordering_over_data_sets_has_the_ranks_of_its_methods_alone() -> None
 def test_ordering_over_settings_of_a_fixed_split(
     outcomes: tuple[str, ...], strict: Grade, at_least: Grade
 ) -> None:
-    of_b = {"better": around(0.6), "worse": around(0.4), "equal": around(0.5), "open": WIDE}
     values = {f"A{at}": reversed_around(0.5) for at in range(3)}
-    values |= {f"B{at}": of_b[outcome] for at, outcome in enumerate(outcomes)}
+    values |= {f"B{at}": OF_B[outcome] for at, outcome in enumerate(outcomes)}
     frame = planted(values, units="seed")
     keys = {
         "metric": "nlpd",
@@ -138,7 +139,7 @@ def test_an_ordering_is_of_methods_or_of_settings(keys: dict[str, Any]) -> None:
     ],
 )
 def test_equality_of_two(outcomes: tuple[str, ...], verdict: Grade) -> None:
-    finding = judged(on_sets(*outcomes), "equality", metric="nlpd", methods=("A", "B"))
+    finding = judged(on_sets(*outcomes), "equality", **AB)
     assert finding.grade == verdict
 
 
@@ -159,8 +160,7 @@ def by(difference: float, spread: float = 1e-4) -> pd.DataFrame:
     ],
 )
 def test_no_worse_is_non_inferiority(difference: float, spread: float, grade: Grade) -> None:
-    keys = {"metric": "nlpd", "methods": ("A", "B"), "at_least": True}
-    assert judged(by(difference, spread), "ordering", **keys).grade == grade
+    assert judged(by(difference, spread), "ordering", **AB, at_least=True).grade == grade
 
 
 @pytest.mark.parametrize(
@@ -177,12 +177,8 @@ def test_coverage_is_better_the_nearer_it_is_to_95_percent(
 
 
 def test_no_worse_says_how_many_splits_would_decide() -> None:
-    keys = {"metric": "nlpd", "methods": ("A", "B"), "at_least": True}
-    (effect,) = judged(
-        planted({"A": reversed_around(0.5, 3e-3), "B": around(0.5, 3e-3)}, units="seed"),
-        "ordering",
-        **keys,
-    ).effects
+    values = {"A": reversed_around(0.5, 3e-3), "B": around(0.5, 3e-3)}
+    (effect,) = judged(planted(values, units="seed"), "ordering", **AB, at_least=True).effects
     assert effect.outcome == "undecided"
     units = int(effect.note.split()[0])
     assert units > 5
@@ -197,15 +193,14 @@ def test_no_worse_is_chaotic_where_rounding_moves_it_out_of_the_region(
 ) -> None:
     plain = by(0.005)
     replica = by(0.005 - moved).assign(perturbation=1e-15)
-    keys = {"metric": "nlpd", "methods": ("A", "B"), "at_least": True}
+    keys = AB | {"at_least": True}
     frame = together(plain, replica)
     assert judged(frame, "ordering", **keys).grade == grade
     assert judged(frame, "ordering", Rules(chaos=False), **keys).grade == YES
 
 
 def test_halved_and_doubled_regions_show_how_steady_a_grade_is() -> None:
-    keys = {"metric": "nlpd", "methods": ("A", "B")}
-    found = [judged(by(0.015), "ordering", Rules(threshold=x), **keys).grade for x in (0.5, 1, 2)]
+    found = [judged(by(0.015), "ordering", Rules(threshold=x), **AB).grade for x in (0.5, 1, 2)]
     assert found == [YES, YES, NO]
 
 
@@ -213,13 +208,11 @@ def test_halved_and_doubled_regions_show_how_steady_a_grade_is() -> None:
 def test_a_data_set_that_no_method_learns_is_named_and_takes_no_part(share: str) -> None:
     learned = by(0.1).assign(data="learned", **{share: 0.5})
     never = [by(-0.1).assign(data=f"never {at}", **{share: 0.99}) for at in range(3)]
-    found = judged(together(learned, *never), "ordering", metric="nlpd", methods=("A", "B"))
+    found = judged(together(learned, *never), "ordering", **AB)
     assert found.grade == YES
     assert [effect.outcome for effect in found.effects] == ["better", *["not learned"] * 3]
     one = by(-0.1).assign(data="by one", **{share: [0.5] * 5 + [0.99] * 5})
-    assert (
-        judged(together(learned, one), "ordering", metric="nlpd", methods=("A", "B")).grade == MIXED
-    )
+    assert judged(together(learned, one), "ordering", **AB).grade == MIXED
 
 
 @pytest.mark.parametrize(

@@ -5,19 +5,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from planted_frames import Values, around, planted, reversed_around, together
 from planted_grades import MIXED, NO, OPEN, YES, judged
-from planted_traces import converging
+from planted_traces import NEVER, converging
 from pydantic import ValidationError
 from scipy import stats
 
 from svgpbench.papers.grades import Grade
-
-NEVER = math.inf
 
 
 def ended(*cells: tuple[Values, Values]) -> pd.DataFrame:
@@ -110,6 +109,7 @@ def test_a_ladder_that_holds_on_one_data_set_and_not_on_another_is_partly() -> N
 
 
 FACTORS = ("N", "M", "minibatch")
+OF_M: dict[str, Any] = {"methods": ["A", "B"], "factor": "M", "factors": FACTORS}
 Times = Callable[[Mapping[str, float]], tuple[float, float]]
 
 
@@ -139,23 +139,14 @@ def by_batch(cell: Mapping[str, float]) -> tuple[float, float]:
 )
 def test_drives(times: Times, driving: set[str]) -> None:
     for factor, drives in itertools.product(FACTORS, (True, False)):
-        keys = {"methods": ["A", "B"], "factor": factor, "factors": FACTORS, "drives": drives}
+        keys = OF_M | {"factor": factor, "drives": drives}
         verdict = YES if (factor in driving) == drives else NO
         assert judged(grid(times), "drives", **keys).grade == verdict, factor
 
 
-def test_a_coefficient_is_of_a_tenfold() -> None:
-    keys = {"methods": ["A", "B"], "factor": "M", "factors": FACTORS}
-    (effect,) = judged(grid(by_points), "drives", **keys).effects
-    assert effect.value == pytest.approx(math.log(10), abs=0.011)  # the wobble is of 1 %
-    assert effect.low is not None and effect.high is not None
-    assert effect.low < math.log(10) < effect.high
-
-
 def test_the_interval_of_a_coefficient_is_that_of_least_squares() -> None:
     frame = grid(by_points)
-    keys = {"methods": ["A", "B"], "factor": "M", "factors": FACTORS}
-    (effect,) = judged(frame, "drives", **keys).effects
+    (effect,) = judged(frame, "drives", **OF_M).effects
     cells = frame[frame["method"] == "A"]
     times = [
         math.log(b.iterations[-2] / 100.0) for b in frame.loc[frame["method"] == "B", "bound_trace"]
@@ -176,8 +167,7 @@ def test_a_run_that_never_converges_stands_at_its_own_budget() -> None:
     def censored(cell: Mapping[str, float]) -> tuple[float, float]:
         return (100.0, NEVER) if cell["M"] == 100 else (100.0, 100.0)
 
-    keys = {"methods": ["A", "B"], "factor": "M", "factors": FACTORS}
-    (effect,) = judged(grid(censored, budget=10_000), "drives", **keys).effects
+    (effect,) = judged(grid(censored, budget=10_000), "drives", **OF_M).effects
     assert effect.value == pytest.approx(math.log(100), abs=0.011)  # the wobble is of 1 %
 
 
@@ -185,16 +175,14 @@ def test_a_factor_whose_interval_crosses_the_region_is_undecided() -> None:
     def erratic(cell: Mapping[str, float]) -> tuple[float, float]:
         return 100.0, 100.0 * (1 + (cell["N"] * cell["M"] / 1000) % 7)
 
-    keys = {"methods": ["A", "B"], "factor": "N", "factors": FACTORS}
-    assert judged(grid(erratic), "drives", **keys).grade == OPEN
+    assert judged(grid(erratic), "drives", **OF_M | {"factor": "N"}).grade == OPEN
 
 
 def test_a_run_that_never_settles_stands_at_its_budget_and_two_tell_nothing() -> None:
     def censored(cell: Mapping[str, float]) -> tuple[float, float]:
         return (NEVER, NEVER) if cell["N"] == 100 else (100.0, NEVER)
 
-    keys = {"methods": ["A", "B"], "factor": "M", "factors": FACTORS, "drives": False}
-    (effect,) = judged(grid(censored, budget=1000), "drives", **keys).effects
+    (effect,) = judged(grid(censored, budget=1000), "drives", **OF_M, drives=False).effects
     assert effect.outcome == "leaves alone"
     assert effect.note.startswith("8 cells")
 
@@ -202,18 +190,16 @@ def test_a_run_that_never_settles_stands_at_its_budget_and_two_tell_nothing() ->
 def test_cells_that_do_not_tell_factors_apart_are_undecided() -> None:
     same = grid(by_points)
     same = same[same["N"] == 1000]
-    keys = {"methods": ["A", "B"], "factor": "M", "factors": FACTORS}
-    (effect,) = judged(same, "drives", **keys).effects
+    (effect,) = judged(same, "drives", **OF_M).effects
     assert effect.note == "4 cells do not tell the factors apart"
 
 
 def test_a_failed_cell_is_left_out() -> None:
     frame = grid(by_points)
     frame.loc[0, "status"] = "diverged"
-    keys = {"methods": ["A", "B"], "factor": "M", "factors": FACTORS}
-    assert judged(frame, "drives", **keys).effects[0].note.startswith("11 cells")
+    assert judged(frame, "drives", **OF_M).effects[0].note.startswith("11 cells")
 
 
 def test_a_factor_is_one_of_its_factors() -> None:
     with pytest.raises(ValidationError, match="factor 'b' is not among its factors"):
-        judged(grid(by_points), "drives", methods=["A", "B"], factor="b", factors=FACTORS)
+        judged(grid(by_points), "drives", **OF_M | {"factor": "b"})

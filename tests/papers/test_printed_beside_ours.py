@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from hand_records import cell, record
+from planted_grades import graded
 
 from svgpbench.config import SplitConfig
 from svgpbench.papers import PrintedFigure, load_paper
@@ -127,10 +128,7 @@ def claim_on(name: str, kind: str, *artefacts: str) -> Judged:
     whole = load_paper("adam2021").claims[0]
     changes = {"id": name, "kind": kind, "artefacts": artefacts, "parts": ()}
     grade = {"number": Grade.holds, "exact": Grade.fails}.get(kind, Grade.mixed)
-    return Judged(
-        whole.model_copy(update=changes),
-        grade, "experiments", "", "", (), {}, (),
-    )  # fmt: skip
+    return graded(whole.model_copy(update=changes), grade)
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from committed_records import RESULTS, committed
+from planted_grades import graded
 
 from svgpbench.cli.application import exit_code
 from svgpbench.papers import load_paper
 from svgpbench.papers.artefact_costs import costs_as_markdown
 from svgpbench.papers.grades import Grade
-from svgpbench.papers.grading import Judged
 
 
 def row(page: str, artefact: str) -> list[str]:
@@ -24,22 +24,7 @@ def row(page: str, artefact: str) -> list[str]:
 def page() -> str:
     paper = load_paper("kobe2021")
     grades = {"kobe2021-15": Grade.mixed, "kobe2021-17": Grade.fails}
-    judged = [
-        (
-            paper,
-            Judged(
-                claim,
-                grades.get(claim.id, Grade.open),
-                "experiments",
-                "",
-                "",
-                (),
-                {},
-                (),
-            ),
-        )
-        for claim in paper.claims
-    ]
+    judged = [(paper, graded(x, grades.get(x.id, Grade.open))) for x in paper.claims]
     return costs_as_markdown([paper], judged, RESULTS)
 
 

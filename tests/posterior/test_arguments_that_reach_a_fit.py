@@ -132,14 +132,20 @@ def test_a_table_of_counts_has_gains_by_row_and_what_each_bound_lacks(
     assert table["enough"].tolist() == [False, True, True, True]
 
 
-def test_a_target_may_be_named_as_an_input_is(regressed: Posterior) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [["height", "height_"], ["Unnamed: 0", "__index_level_0__"]],
+    ids=["as the target", "as a saved row index"],
+)
+def test_an_input_may_have_any_name(regressed: Posterior, names: list[str]) -> None:
     """Neither column replaces the other, whatever names are taken already."""
     X, y = regression()
-    named = X.set_axis(["height", "height_"], axis=1)
+    named = X.set_axis(names, axis=1)
     found = fit(named, y, inducing=12, training=QUICK, method="t-svgp")
     assert found.elbo == pytest.approx(regressed.elbo, rel=1e-12)
-    with pytest.raises(UserError, match="no column 'height_'"):
-        found.predict(named[["height"]])
+    assert found.predict(named).equals(regressed.predict(X))
+    with pytest.raises(UserError, match=f"no column '{names[1]}'"):
+        found.predict(named[names[:1]])
 
 
 def test_options_may_be_numbers_of_numpy() -> None:
@@ -154,11 +160,3 @@ def test_options_may_be_numbers_of_numpy() -> None:
     )
     assert found.facts.method.options["subset"] == 2
     assert found.facts.likelihood.options["df"] == 4.0
-
-
-def test_an_input_may_be_named_as_a_saved_row_index_is(regressed: Posterior) -> None:
-    X, y = regression()
-    named = X.set_axis(["Unnamed: 0", "__index_level_0__"], axis=1)
-    found = fit(named, y, inducing=12, training=QUICK, method="t-svgp")
-    assert found.elbo == pytest.approx(regressed.elbo, rel=1e-12)
-    assert found.predict(named).equals(regressed.predict(X))

@@ -121,11 +121,6 @@ def test_counts_have_a_band_unless_their_distribution_is_too_wide_to_sum(
     )
 
 
-def test_an_unknown_input_is_refused(regressed: Posterior) -> None:
-    with pytest.raises(UserError, match="the posterior has no input 'up'; it has left, right"):
-        regressed.plot(along="up")
-
-
 def test_fits_share_one_process_and_do_not_remember() -> None:
     X, y = classes()
     first = fit(X, y, likelihood="softmax", inducing=5, training=QUICK)

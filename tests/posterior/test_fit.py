@@ -3,34 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from small_fits import QUICK, classes, regression
+from small_fits import QUICK, classes, regression, trained_loop
 
 from svgpbench.api import UserError, fit
-from svgpbench.backends import load_backend
-from svgpbench.config import InducingConfig, TrainingConfig
-from svgpbench.initialization.inducing_inputs import initial_bases
-from svgpbench.kernels import Model, Theta
-from svgpbench.kernels.kernels import KernelParameters, Matern52
 from svgpbench.likelihoods.gaussian import GaussianLikelihood
 from svgpbench.likelihoods.softmax import Softmax
-from svgpbench.methods.dual import DualSVGP
-from svgpbench.training.batches import TrainingData
-from svgpbench.training.em import Trainer
-
-
-def trained(X, y, count, likelihood):
-    """The training loop itself, in this process, on a table in standard units."""
-    ops = load_backend("numpy")
-    model = Model(Matern52(), likelihood, 1e-6)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    kernel = KernelParameters(np.ones(1), np.ones((1, 2)))
-    theta = Theta(kernel, likelihood.initial_parameters(), ())
-    Z = initial_bases(X, InducingConfig(count=count), 0, model.covariance(ops, theta))
-    data = TrainingData(X, y, X, y)
-    settings = TrainingConfig.model_validate(QUICK | {"steps": "guarded"})
-    trainer = Trainer(ops, model, DualSVGP(), data, theta._replace(inducing=Z), settings)
-    trainer.run()
-    return trainer
 
 
 def predicted(trainer):
@@ -42,7 +19,7 @@ def predicted(trainer):
 def test_a_fit_is_the_training_loop_on_all_rows(regressed) -> None:
     X, y = regression()
     standard = (y.to_numpy() - y.mean()) / y.std(ddof=0)
-    trainer = trained(X.to_numpy(), standard, 12, GaussianLikelihood())
+    trainer = trained_loop(X.to_numpy(), standard, GaussianLikelihood(), inducing=12)
     assert regressed.elbo == pytest.approx(trainer.elbo(trainer.state), rel=1e-12)
     _, mean, variance = predicted(trainer)
     found = regressed.predict(X)
@@ -54,7 +31,8 @@ def test_a_fit_is_the_training_loop_on_all_rows(regressed) -> None:
 def test_a_likelihood_that_samples_predicts_with_the_draws_of_its_evaluation(classified) -> None:
     X, y = classes()
     numbers = np.searchsorted(["ash", "elm", "oak"], y).astype(np.float64)
-    trainer = trained(X, numbers, 10, Softmax(samples=20, classes=3))
+    softmax, guarded = Softmax(samples=20, classes=3), QUICK | {"steps": "guarded"}
+    trainer = trained_loop(X, numbers, softmax, inducing=10, training=guarded)
     found = classified.predict(X).iloc[:, 1:].to_numpy().T
     assert found == pytest.approx(predicted(trainer).mean, rel=1e-9)
 

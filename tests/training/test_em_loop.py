@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_training import PROBLEM, trainer
+from small_training import PROBLEM, recorded_steps, trainer
 
 from svgpbench.backends import load_backend
 from svgpbench.checks.dense import sgpr_bound
@@ -31,16 +31,9 @@ NUMPY = load_backend("numpy")
 @pytest.mark.parametrize("batch_size", [None, 16])
 def test_an_e_phase_has_the_rate_of_its_iteration(rate: Any, batch_size: int | None) -> None:
     run = trainer(NUMPY, e_rate=rate, em_iterations=4, batch_size=batch_size)
-    name, rates = "e_phase" if batch_size is None else "e_phase_batches", []
-    step = getattr(run.steps, name)
-
-    def spied(*arguments: Any) -> Any:
-        rates.append(float(arguments[-2]))
-        return step(*arguments)
-
-    run.steps = replace(run.steps, **{name: spied})
+    calls = recorded_steps(run, ["e_phase" if batch_size is None else "e_phase_batches"])
     assert run.run().status == "ok"
-    assert rates == [rate_at(rate, iteration) for iteration in (1, 2, 3, 4)]
+    assert [used for used, _ in calls] == [rate_at(rate, iteration) for iteration in (1, 2, 3, 4)]
 
 
 @pytest.mark.parametrize("optimiser", ["adam", "l-bfgs"])

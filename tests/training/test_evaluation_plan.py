@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from test_training import PROBLEM, trainer
+from small_training import PROBLEM, recorded_steps, trainer
 
 from svgpbench.backends import load_backend
 from svgpbench.checks.cases import MatrixCase, build_model
@@ -159,26 +158,6 @@ def test_a_collapsed_bound_is_no_sum_over_rows_and_is_never_estimated(optimiser:
     assert [x["elbo"] for x in sampled] == [x["elbo"] for x in whole]
 
 
-class Rates:
-    """Records the rates of a run's E-steps and M-steps."""
-
-    def __init__(self, run: Trainer) -> None:
-        self.e: list[float] = []
-        self.m: list[float] = []
-        names = {"e_phase": self.e, "m_phase": self.m}
-        names |= {f"{name}_batches": rates for name, rates in names.items()}
-        spied = {name: self.spy(getattr(run.steps, name), rates) for name, rates in names.items()}
-        run.steps = replace(run.steps, **spied)
-
-    @staticmethod
-    def spy(step: Any, rates: list[float]) -> Any:
-        def recorded(*arguments: Any) -> Any:
-            rates.append(float(arguments[-2]))
-            return step(*arguments)
-
-        return recorded
-
-
 @pytest.mark.parametrize("batch_size", [None, 16])
 @pytest.mark.parametrize("joint", [False, True])
 def test_the_rates_of_q_and_of_hyperparameters_fall_together(
@@ -196,12 +175,14 @@ def test_the_rates_of_q_and_of_hyperparameters_fall_together(
         cool_down=0.5,
         **steps,
     )
-    rates = Rates(run)
+    e_steps = recorded_steps(run, ["e_phase", "e_phase_batches"])
+    m_steps = recorded_steps(run, ["m_phase", "m_phase_batches"])
     assert run.run().status == "ok"
     factors = np.array([1, 1, 1, 10 ** (-1 / 3), 10 ** (-2 / 3), 0.1])
-    assert rates.e == pytest.approx(0.4 * factors, rel=1e-12)
+    assert [rate for rate, _ in e_steps] == pytest.approx(0.4 * factors, rel=1e-12)
     # of separate steps, the M-phase follows the E-phase of its iteration, and the last has none
-    assert rates.m == pytest.approx(0.02 * (factors if joint else factors[:-1]), rel=1e-12)
+    wanted = 0.02 * (factors if joint else factors[:-1])
+    assert [rate for rate, _ in m_steps] == pytest.approx(wanted, rel=1e-12)
 
 
 def test_a_cooled_run_is_two_runs_by_hand() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_training import PROBLEM, trainer
+from small_training import PROBLEM, trainer
 
 from svgpbench.backends import load_backend
 from svgpbench.checks.cases import VARIANTS, build_model, likelihoods_of
@@ -41,8 +41,7 @@ def test_the_bound_after_m_steps_is_the_objective_that_they_went_up(
     name, options = VARIANTS[title]
     model, method = build_model(likelihood, "matern52"), build_method(name, options)
     theta = PROBLEM.theta(model, method.basis)
-    settings = {"learn": learn, "optimiser": optimiser, "e_rate": 0.2}
-    run = trainer(NUMPY, title, model=model, theta=theta, **settings)
+    run = trainer(NUMPY, title, model=model, learn=learn, optimiser=optimiser, e_rate=0.2)
     before, _ = run.e_phase(run.state._replace(iteration=1))
     invariant = method.invariant(NUMPY, before.prior, model.conditional(theta), before.q)
     after = run.m_phase(before)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import small_cell
+from small_training import assert_traces_agree, column
 
 from svgpbench.backends import load_backend
 from svgpbench.checks.cases import build_model
@@ -29,11 +30,8 @@ from svgpbench.kernels.bases import Decoupled, Features
 from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods import build_method
-from svgpbench.methods.dual import DualSVGP
-from svgpbench.methods.tying import DualState
 from svgpbench.ops import Ops
 from svgpbench.training.batches import TrainingData
-from svgpbench.training.em import Trained
 from svgpbench.training.online import OnlineTrainer
 from svgpbench.tree import named_leaves
 from svgpbench_datasets.generators import sinc
@@ -66,11 +64,6 @@ def trainer(
     )
 
 
-def column(trained: Trained, name: str) -> list[float]:
-    assert trained.status == "ok", trained.message
-    return [float(point[name] or 0.0) for point in trained.trace]
-
-
 CASES: dict[str, tuple[str, dict[str, Any], Growth]] = {
     "SVDGP": ("decoupled", {"subset": 6}, Growth(8, 8, 24, width=0.2)),
     "iVSGPR": ("t-svgp", {}, Growth(4, 12, width=0.2)),
@@ -85,9 +78,7 @@ def assert_same_run(ops: Ops, case: str) -> None:
     found = trainer(method, options, growth, ops).run()
     final = growth.limit_gamma or growth.limit
     assert column(reference, "gamma" if growth.limit_gamma else "inducing")[-1] == final
-    for one, other in zip(found.trace, reference.trace, strict=True):
-        for name in set(one) - {"seconds"}:
-            assert one[name] == pytest.approx(other[name], rel=1e-9), name
+    assert_traces_agree(found, reference, rel=1e-9)
     for (name, got), (_, wanted) in zip(
         named_leaves((found.theta, found.q)),
         named_leaves((reference.theta, reference.q)),
@@ -135,27 +126,6 @@ def test_growth_changes_neither_q_nor_what_adam_knows_of_the_old_basis() -> None
     )
     old, new = adam.mean[-1].centres, run.state.adam.mean[-1].centres
     assert np.array_equal(new[:M], old) and not np.any(new[M:])
-
-
-class ZeroPadded(DualSVGP):
-    """λ̄ padded with zeros in place of T: in whitened coordinates, L'⁻¹[λ̄; 0]."""
-
-    def grow(self, ops: Ops, p: Any, state: Any) -> Any:
-        M, size = state.c.shape[-1], p.L.shape[-1]
-        projection = ops.solve_triangular(p.L, ops.eye(size)[None])[..., :M] @ p.L[..., :M, :M]
-        c = (projection @ state.c[..., None])[..., 0]
-        return DualState(
-            c, projection @ state.C @ ops.matrix_transpose(projection), (), state.halvings
-        )
-
-
-def test_zero_padded_sums_show_in_a_run() -> None:
-    run = trainer(growth=Growth(8, 16), iterations=3)
-    run.state = run.step(run.state)
-    before = run.heldout_bound(run.state)
-    run.method = ZeroPadded()
-    run.state = run.grow_basis(run.state, X[:50])
-    assert abs(run.heldout_bound(run.state) / before - 1.0) > 1e-3
 
 
 def test_repeated_points_are_passed_over() -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
+from small_training import recorded_steps
 from test_online import trainer
 
 from svgpbench.training.online import OnlineTrainer
@@ -13,22 +11,10 @@ from svgpbench.training.online import OnlineTrainer
 
 def test_both_steps_weigh_a_batch_by_n_over_b_and_move_at_the_rate_of_the_iteration() -> None:
     run = trainer(iterations=4, decay=0.5, batch=50)
-    seen: dict[str, list[tuple[float, float]]] = {"e_phase": [], "m_phase": []}
-
-    def spied(name: str) -> Any:
-        step = getattr(run.steps, name)
-
-        def call(*arguments: Any) -> Any:
-            rate, scale = arguments[-2:]
-            seen[name].append((float(rate), float(scale)))
-            return step(*arguments)
-
-        return call
-
-    run.steps = replace(run.steps, e_phase=spied("e_phase"), m_phase=spied("m_phase"))
+    seen = [recorded_steps(run, [name]) for name in ("e_phase", "m_phase")]
     assert run.run().status == "ok"
     rates = [0.1 / (1.0 + 0.5 * t**0.5) for t in range(4)]
-    for calls in seen.values():
+    for calls in seen:
         assert [rate for rate, _ in calls] == pytest.approx(rates, rel=1e-14)
         assert [scale for _, scale in calls] == [500 / 50] * 4
 

@@ -8,36 +8,31 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_training
 
 from svgpbench.backends import framework_missing, load_backend
 from svgpbench.checks.cases import VARIANTS, build_model, likelihoods_of, small_problem
-from svgpbench.config import TrainingConfig
 from svgpbench.methods import build_method
 from svgpbench.ops import Ops
 from svgpbench.runs.worker_setup import compilations
-from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
 
 PROBLEM = small_problem(n=30, M=4, b=8)
 RISING = {"start": 0.1, "end": 0.4, "steps": 3}
 
 
-def trainer(ops: Ops, title: str, likelihood: str, **changes: Any) -> Trainer:
+def trainer(ops: Ops, title: str, likelihood: str) -> Trainer:
     """Two E-steps and two M-steps an iteration, each on a minibatch where the method takes one."""
-    name, options = VARIANTS[title]
-    model, method = build_model(likelihood, "matern52"), build_method(name, options)
-    y = PROBLEM.targets(model.likelihood.support)
-    data = TrainingData(PROBLEM.X, y, PROBLEM.X[:10] + 0.2, y[:10])
+    method = build_method(*VARIANTS[title])
     settings: dict[str, Any] = {
         "em_iterations": 4,
         "e_steps": 2,
         "e_rate": RISING,
         "m_steps": 2,
-        "m_rate": 0.05,
         "batch_size": None if method.collapsed or method.needs_all_data else 8,
     }
-    theta = PROBLEM.theta(model, method.basis)
-    return Trainer(ops, model, method, data, theta, TrainingConfig(**(settings | changes)))
+    model = build_model(likelihood, "matern52")
+    return small_training.trainer(ops, method, problem=PROBLEM, model=model, **settings)
 
 
 def compiled(run: Trainer) -> dict[str, int]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_training import PROBLEM, trainer
+from small_training import PROBLEM, trainer
 
 from svgpbench.backends import load_backend
 from svgpbench.checks.cases import build_model

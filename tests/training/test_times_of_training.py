@@ -6,21 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_training
+import test_online
 from fake_time import Clock, LazyOps, install
 from small_cell import config
 
-from svgpbench.checks.cases import VARIANTS, build_model, small_problem
-from svgpbench.config import OnlineConfig, TrainingConfig
+from svgpbench.checks.cases import build_model
 from svgpbench.experiments import cell as cell_module
 from svgpbench.experiments.cell import run_cell
 from svgpbench.initialization.growing_basis import Growth
-from svgpbench.methods import build_method
-from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trained, Trainer
 from svgpbench.training.online import OnlineTrainer
 from svgpbench.tree import leaves
 
-PROBLEM = small_problem()
 SECONDS = {
     "prior": 1.0,
     "factor": 10.0,
@@ -41,21 +39,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return install(monkeypatch)
 
 
-def trainer(clock: Clock, likelihood: str = "gaussian", **settings: Any) -> Trainer:
-    model = build_model(likelihood, "matern52")
-    targets = PROBLEM.targets(model.likelihood.support)
-    data = TrainingData(PROBLEM.X, targets, PROBLEM.X[:9], targets[:9])
-    name, options = VARIANTS["t-svgp tied-projected"]
-    ops = LazyOps(clock, SECONDS)
-    training = TrainingConfig(**({"em_iterations": 3, "m_steps": 2, "m_rate": 0.01} | settings))
-    run = Trainer(ops, model, build_method(name, options), data, PROBLEM.theta(model), training)
-    ops.sync(run.state.prior)
+def trainer(clock: Clock, ops: type[LazyOps] = LazyOps, **changes: Any) -> Trainer:
+    run = small_training.trainer(ops(clock, SECONDS), **({"m_steps": 2, "m_rate": 0.01} | changes))
+    run.ops.sync(run.state.prior)
     return run
 
 
 def seconds(trained: Trained) -> list[float]:
-    assert trained.status == "ok", trained.message
-    return [float(point["seconds"] or 0.0) for point in trained.trace]
+    return small_training.column(trained, "seconds")
 
 
 E_PHASE, M_PHASE = 110.0, 1000.0  # factor and steps; steps, the prior at the new θ among them
@@ -82,25 +73,16 @@ class EagerOps(LazyOps):
         return done
 
 
-def test_work_that_is_done_at_once_is_timed_alike(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    awaited = seconds(trainer(clock).run())
-    monkeypatch.setitem(globals(), "LazyOps", EagerOps)
-    assert seconds(trainer(clock).run()) == awaited
+def test_work_that_is_done_at_once_is_timed_alike(clock: Clock) -> None:
+    assert seconds(trainer(clock, EagerOps).run()) == seconds(trainer(clock).run())
 
 
 @pytest.mark.parametrize("ops", [LazyOps, EagerOps])
 def test_a_climb_through_all_iterations_is_timed_without_its_evaluations(
-    clock: Clock, ops: type[LazyOps]
+    clock: Clock, ops: type[LazyOps], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = build_model("gaussian", "se")
-    data = TrainingData(PROBLEM.X, PROBLEM.y, PROBLEM.X[:9], PROBLEM.y[:9])
-    training = TrainingConfig(optimiser="l-bfgs", em_iterations=4, m_steps=2)
-    lazy = ops(clock, SECONDS | {"value_and_gradient": 1000.0})
-    theta = PROBLEM.theta(model)._replace(inducing=PROBLEM.X)
-    run = Trainer(lazy, model, build_method("gpr", {}), data, theta, training)
-    lazy.sync(run.state.prior)
+    monkeypatch.setitem(SECONDS, "value_and_gradient", 1000.0)
+    run = trainer(clock, ops, method="gpr", optimiser="l-bfgs", em_iterations=4)
     found = seconds(run.run())
     assert found[0] == E_PHASE + 1.0  # the prior at the same θ
     climbed = np.diff(found)
@@ -111,13 +93,8 @@ def test_a_climb_through_all_iterations_is_timed_without_its_evaluations(
 
 def test_a_joint_step_is_awaited_whole(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """q and θ move side by side: neither is done because the other is."""
-    model, awaited = build_model("gaussian", "se"), list[Any]()
-    data = TrainingData(PROBLEM.X, PROBLEM.y, PROBLEM.X[:9], PROBLEM.y[:9])
-    ops, (name, options) = LazyOps(clock, SECONDS), VARIANTS["q-svgp adam"]
-    monkeypatch.setattr(ops, "sync", lambda tree: awaited.extend(leaves(tree)))
-    training = TrainingConfig(em_iterations=2, m_steps=1, joint=True)
-    run = Trainer(ops, model, build_method(name, options), data, PROBLEM.theta(model), training)
-    awaited.clear()
+    run, awaited = trainer(clock, method="q-svgp adam", m_steps=1, joint=True), list[Any]()
+    monkeypatch.setattr(run.ops, "sync", lambda tree: awaited.extend(leaves(tree)))
     state = run.iterate(run.state)
     assert {id(x) for x in leaves((state.prior, state.q))} <= {id(x) for x in awaited}
 
@@ -136,7 +113,8 @@ def test_a_sparse_trace_tells_the_same_seconds(clock: Clock) -> None:
 
 
 def test_counts_of_negative_precisions_are_evaluation(clock: Clock) -> None:
-    found = seconds(trainer(clock, "student-t", e_rate=0.1).run())
+    model = build_model("student-t", "matern52")
+    found = seconds(trainer(clock, model=model, e_rate=0.1).run())
     assert np.diff(found).tolist() == [E_PHASE + M_PHASE] * 2
 
 
@@ -148,15 +126,9 @@ def test_a_second_run_starts_at_zero(clock: Clock) -> None:
 
 
 def online(clock: Clock, **settings: Any) -> OnlineTrainer:
-    model = build_model("gaussian", "se")
-    data = TrainingData(PROBLEM.X, PROBLEM.y, PROBLEM.X[:9], PROBLEM.y[:9])
-    ops = LazyOps(clock, SECONDS)
-    rates = {"iterations": 6, "increment": 4, "rates": (0.05,), "trace_every": 2} | settings
-    training = TrainingConfig(kind="online", batch_size=24, online=OnlineConfig(**rates))
-    theta = PROBLEM.theta(model)._replace(inducing=())
-    method = build_method("t-svgp", {})
-    run = OnlineTrainer(ops, model, method, data, theta, training, Growth(4, 4))
-    ops.sync(run.state.prior)
+    usual = {"iterations": 6, "rates": (0.05,), "trace_every": 2} | settings
+    run = test_online.trainer(growth=Growth(4, 4), ops=LazyOps(clock, SECONDS), **usual)
+    run.ops.sync(run.state.prior)
     return run
 
 

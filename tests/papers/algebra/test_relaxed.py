@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from small_training import PROBLEM, trainer
 
 from svgpbench.backends import load_backend
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import build_model, small_problem
-from svgpbench.config import TrainingConfig
+from svgpbench.checks.cases import build_model
 from svgpbench.errors import UserError
+from svgpbench.methods import AnyMethod
 from svgpbench.methods.diagonal_precision import DiagonalPrecision
 from svgpbench.ops import Ops
-from svgpbench.training.batches import TrainingData
 from svgpbench.training.blocks import data_term
-from svgpbench.training.em import Trained, Trainer
+from svgpbench.training.em import Trained
 from svgpbench.tree import leaves, tree_map
 from svgpbench_papers.cortinovis2026.algebra import drawn, factor_of_inverse, gap
 from svgpbench_papers.cortinovis2026.relaxed import (
@@ -29,7 +29,6 @@ from svgpbench_papers.cortinovis2026.relaxed import (
 )
 
 Floats = npt.NDArray[np.float64]
-PROBLEM = small_problem()
 NUMPY = load_backend("numpy")
 
 
@@ -174,14 +173,10 @@ def test_divided_steps_find_t_where_plain_ones_diverge(ops: Ops) -> None:
     assert not np.isfinite(plain).all() or gap(K_s, plain) > 0.1
 
 
-def trained(method: Any, rate: float = 0.02) -> Trained:
-    model = build_model("gaussian", "matern52")
-    empty = np.zeros((0, 3))
-    data = TrainingData(PROBLEM.X, PROBLEM.y, empty, empty[:, 0])
-    settings = TrainingConfig(
-        em_iterations=400, e_rate=rate, m_steps=1, m_rate=rate, batch_size=16, trace_every=100
-    )
-    return Trainer(NUMPY, model, method, data, PROBLEM.theta(model), settings).run()
+def trained(method: AnyMethod) -> Trained:
+    rates = {"e_rate": 0.02, "m_rate": 0.02}
+    often = {"em_iterations": 400, "m_steps": 1, "batch_size": 16, "trace_every": 100}
+    return trainer(NUMPY, method, **rates, **often).run()
 
 
 def test_training_is_that_of_l_svgp_where_t_is_exact() -> None:
