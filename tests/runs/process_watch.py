@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
+
+
+def written_pids(file: Path, process: subprocess.Popen[str]) -> list[int]:
+    """Wait until a process has written the ids of others into a file."""
+    end = time.monotonic() + 60
+    while not file.exists() or not file.read_text():
+        assert time.monotonic() < end and process.poll() is None
+        time.sleep(0.05)
+    return [int(pid) for pid in file.read_text().split()]
 
 
 def until_gone(pids: list[int], limit: float = 5.0) -> None:
