@@ -5,14 +5,13 @@ from __future__ import annotations
 import lzma
 import os
 import shutil
-import subprocess
-import sys
 import tomllib
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from interpreter import python
 
 from svgpbench_datasets import REGISTRY, DataError, DataFile, DatasetEntry, Registry
 
@@ -135,13 +134,7 @@ def test_importing_the_registry_reads_no_file_and_no_heavy_module() -> None:
         "heavy = {'pandas', 'pyarrow', 'scipy', 'svgpbench', 'svgpbench_backends'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
-    )
+    done = python("-c", program, env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)})
     assert (done.stdout.strip(), done.stderr, done.returncode) == ("[]", "", 0)
 
 

@@ -237,12 +237,15 @@ def test_a_real_cell_gives_the_bits_that_it_gives_here(client: Client, tmp_path:
     assert there.data == here.data
 
 
+class Stop:
+    """Says that the run is over, so that nobody waits for cores."""
+
+    def is_set(self) -> bool:
+        return True
+
+
 @pytest.mark.long
 def test_cores_are_claimed_between_cells_and_all_of_them_for_one_that_measures() -> None:
-    class Stop:
-        def is_set(self) -> bool:
-            return True
-
     cores, stop = usable_cores(), Stop()
     with reserved_cores(1, False, stop) as mine:
         assert mine == cores[:1]
@@ -259,10 +262,6 @@ def test_cores_are_claimed_between_cells_and_all_of_them_for_one_that_measures()
 
 
 def test_a_task_waits_for_the_cores_of_a_run_and_of_a_timing() -> None:
-    class Stop:
-        def is_set(self) -> bool:
-            return True
-
     cores, run = usable_cores(), CoreReservation()
     assert run.choose(cores, len(cores)) == cores and run.note == ""
     with pytest.raises(Stopped), reserved_cores(1, False, Stop()):

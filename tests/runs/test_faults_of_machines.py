@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from fake_cells import identify, make_config
-from process_watch import until_gone, written_pids
+from process_watch import holder, until_gone, written_pids
 
 from svgpbench.config import CellConfig
 from svgpbench.results.parquet_file import write_parquet_records
@@ -238,6 +238,16 @@ def test_a_disk_without_locks_is_told_and_the_run_goes_on(
     assert "keeps no locks (No locks available): start no second run" in of_cells
 
 
+KEEPS_A_LOCK = """
+import sys
+from pathlib import Path
+from svgpbench.results.cell_locks import FileLocks
+locks = FileLocks.in_folder(Path(sys.argv[1]))
+print(locks.acquire(sys.argv[2]), flush=True)
+sys.stdin.read()
+"""
+
+
 def test_drafts_of_killed_runs_are_removed_but_not_those_of_a_run_that_goes_on(
     run: Run, tmp_path: Path
 ) -> None:
@@ -247,22 +257,10 @@ def test_drafts_of_killed_runs_are_removed_but_not_those_of_a_run_that_goes_on(
     drafts = [path.with_name(f".{identify(one).cell_id}.99999.tmp") for one in (cell, other)]
     for draft in drafts:
         draft.write_text("{")
-    holder = subprocess.Popen(
-        [
-            *(sys.executable, "-c"),
-            "import sys; from pathlib import Path; from svgpbench.results.cell_locks import FileLocks\n"
-            "locks = FileLocks.in_folder(Path(sys.argv[1])); print(locks.acquire(sys.argv[2]), flush=True)\n"
-            "sys.stdin.read()",
-            *(str(tmp_path / "results"), identify(other).cell_id),
-        ],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert holder.stdout is not None and holder.stdout.readline() == "True\n"
-    run(cell)
-    assert [draft.exists() for draft in drafts] == [False, True]
-    holder.communicate()
+    with holder(KEEPS_A_LOCK, tmp_path / "results", identify(other).cell_id) as (_, said):
+        assert said == "True"
+        run(cell)
+        assert [draft.exists() for draft in drafts] == [False, True]
 
 
 def test_a_file_that_changes_while_a_run_goes_on_gives_no_number_under_the_old_name(
