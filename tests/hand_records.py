@@ -18,6 +18,7 @@ from svgpbench.config import (
     TrainingConfig,
 )
 from svgpbench.environment import Environment
+from svgpbench.experiments.cell import identify
 from svgpbench.results.collect import Collected
 from svgpbench.results.records import Record, WorkerFacts
 
@@ -79,6 +80,15 @@ def record(
             "worker": WorkerFacts(fresh=True, cells_before=0),
         }
     )
+
+
+def identified(config: CellConfig, elbo: float | None = None, **of_record: Any) -> Record:
+    """The record of a cell under its id, with its whole configuration and the fingerprint of its data."""
+    made = record(config, elbo, **of_record)
+    cell_id, fingerprint, whole, version = identify(config)
+    data = made.data | {"fingerprint": fingerprint}
+    facts = {"cell_id": cell_id, "method_version": version, "config": whole, "data": data}
+    return made.model_copy(update=facts)
 
 
 def environment(versions: Mapping[str, str]) -> Environment:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
+
+from hand_records import identified
 
 from svgpbench.config import CellConfig
 from svgpbench.experiments import load_experiment, resolve
-from svgpbench.experiments.cell import identify
-from svgpbench.results.records import Record, WorkerFacts, write_record
+from svgpbench.results.records import Record, write_record
 
 TABLE1 = load_experiment("adam2021-table1")
 SPREAD = 1e-3
@@ -59,27 +59,6 @@ def plant_choice(folder: Path, best: Iterable[str] = ()) -> None:
 
 def record_of(cell: CellConfig, nlpd: tuple[float, ...], elbo: float, status: str) -> Record:
     """A record whose trace has the NLPD at 250, 500, 750 and 1000."""
-    cell_id, fingerprint, whole, version = identify(cell)
     trace = {"iteration": [250, 500, 750, 1000], "nlpd": list(nlpd), "elbo": [elbo] * 4}
-    return Record.model_validate(
-        {
-            "cell_id": cell_id,
-            "method_version": version,
-            "config": whole,
-            "status": status,
-            "data": {
-                "fingerprint": fingerprint,
-                "n_train": 60_000,
-                "n_test": 10_000,
-                "dimensions": 784,
-            },
-            "environment": None,
-            "trace": trace,
-            "metrics": {"elbo": elbo, "nlpd": nlpd[-1]},
-            "timing": {},
-            "started": datetime(2024, 1, 1, tzinfo=UTC),
-            "wall_s": 1.0,
-            "peak_memory_bytes": None,
-            "worker": WorkerFacts(fresh=True, cells_before=0),
-        }
-    )
+    mnist = {"n_train": 60_000, "n_test": 10_000, "dimensions": 784}
+    return identified(cell, elbo, nlpd=nlpd[-1], status=status, trace=trace, data=mnist)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command_line import Cli, Outcome
 from command_table import write_place
+from own_paper import write_package
 from synthetic_records import one_adam_fold_fails, quick_cells, write_all
 
 from svgpbench.cli.application import exit_code
@@ -25,6 +27,16 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         return Outcome(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder where the package of a fifth paper is installed."""
+    site = tmp_path_factory.mktemp("site")
+    write_package(site)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(site))
+        yield site
 
 
 @pytest.fixture(scope="session")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+from hand_records import identified
 
 from svgpbench.config import CellConfig
 from svgpbench.experiments import load_experiment, resolve
-from svgpbench.experiments.cell import identify
-from svgpbench.results.records import Record, WorkerFacts, write_record
+from svgpbench.results.records import Record, write_record
 
 GROWTH = {
     "t-SVGP": 3.0,
@@ -26,7 +25,6 @@ BAD_ADAM = "q-SVGP Adam"
 
 def synthetic_record(cell: CellConfig, *, fails: bool = False) -> Record:
     """A record with plausible curves, the same for the same cell."""
-    cell_id, fingerprint, whole, version = identify(cell)
     total = cell.training.em_iterations
     t = np.arange(1, total + 1, dtype=float)
     label, name = cell.method.title, cell.data.name
@@ -48,28 +46,15 @@ def synthetic_record(cell: CellConfig, *, fails: bool = False) -> Record:
     trace["seconds"] = list(0.01 * t)
     if fails:
         trace = {key: column[:7] for key, column in trace.items()}
-    status = "not_pd" if fails else "ok"
-    return Record(
-        cell_id=cell_id,
-        method_version=version,
-        config=whole,
-        status=status,
-        message="K(Z, Z) is not positive definite at EM iteration 8" if fails else "",
-        data={
-            "fingerprint": fingerprint,
-            "n_train": 100 + len(name),
-            "n_test": 25,
-            "dimensions": 5,
-        },
-        environment=None,
+    message = "K(Z, Z) is not positive definite at EM iteration 8"
+    made = identified(
+        cell,
+        **{key: column[-1] for key, column in trace.items() if key != "iteration"},
+        status="not_pd" if fails else "ok",
         trace=trace,
-        metrics={key: column[-1] for key, column in trace.items() if key != "iteration"},
-        timing={},
-        started=datetime(2024, 1, 1, tzinfo=UTC),
-        wall_s=1.0,
-        peak_memory_bytes=None,
-        worker=WorkerFacts(fresh=True, cells_before=0),
+        data={"n_train": 100 + len(name), "n_test": 25},
     )
+    return made.model_copy(update={"message": message}) if fails else made
 
 
 def write_all(

@@ -20,12 +20,16 @@ from svgpbench.stats.effects import Effect
 from svgpbench.stats.rules import VARIANTS
 
 
+def judged(claim_id: str, results: Path) -> Judged:
+    paper = load_paper("adam2021")
+    (one,) = judge(paper, [claim for claim in paper.claims if claim.id == claim_id], results)
+    return one
+
+
 @pytest.fixture(scope="module")
 def figure3() -> Judged:
     """A claim that rests on Figure 3 alone, graded by the committed records."""
-    paper = load_paper("adam2021")
-    (one,) = judge(paper, [claim for claim in paper.claims if claim.id == "adam2021-16"], RESULTS)
-    return one
+    return judged("adam2021-16", RESULTS)
 
 
 def test_a_claim_at_an_equal_budget_is_graded_by_non_inferiority(figure3: Judged) -> None:
@@ -41,8 +45,7 @@ def test_a_claim_at_an_equal_budget_is_graded_by_non_inferiority(figure3: Judged
 
 
 def test_a_claim_with_a_core_part_that_has_not_run_is_not_run(tmp_path: Path) -> None:
-    paper = load_paper("adam2021")
-    (one,) = judge(paper, [claim for claim in paper.claims if claim.id == "adam2021-16"], tmp_path)
+    one = judged("adam2021-16", tmp_path)
     assert (one.grade, one.finding) == ("not run", f"no records of adam2021-fig3 in {tmp_path}")
     assert one.steady == ""
 
@@ -162,8 +165,7 @@ def test_json_has_the_whole_entries_of_one_paper(
 
 def test_numbers_of_any_kind_are_written_as_json(tmp_path: Path) -> None:
     """A count is NumPy's, and an interval may be open to one side."""
-    paper = load_paper("adam2021")
-    (one,) = judge(paper, [claim for claim in paper.claims if claim.id == "adam2021-18"], tmp_path)
+    one = judged("adam2021-18", tmp_path)
     counted = Effect("M = 25", "more", np.int64(7), -math.inf, np.float64(2.5))  # type: ignore[arg-type]
     part = replace(one.parts[0], judgement=Judgement(one.grade, (counted,)))
     written = json.loads(json.dumps(replace(one, parts=(part,)).to_json(), allow_nan=False))

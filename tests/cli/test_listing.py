@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from command_line import Cli
+from interpreter import python
 
 import svgpbench
 from svgpbench.cli import commands
@@ -33,12 +32,7 @@ sys.exit(f"loaded {sorted(loaded)}" if loaded else code)
     "arguments", [["list", "--json"], ["doctor", "--json"], ["cost", "t-svgp", "--json"]]
 )
 def test_json_parses_and_no_framework_is_imported(arguments: list[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", NO_FRAMEWORK, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-c", NO_FRAMEWORK, *arguments)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)
 
@@ -52,9 +46,7 @@ def test_json_parses_and_no_framework_is_imported(arguments: list[str]) -> None:
 )
 def test_a_command_or_function_waits_for_no_other_s_imports(program: str, slow: list[str]) -> None:
     program += f"; import sys; sys.exit(' '.join({{*{slow}}} & set(sys.modules)) or 0)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    done = python("-c", program)
     assert done.returncode == 0, done.stderr
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from command_line import Cli
-from own_paper import write_package
 from PIL import Image
 
 from svgpbench.papers.evidence.experiment import ExperimentEvidence
@@ -14,11 +13,10 @@ from svgpbench.papers.page import keep_picture, owner, plain
 from svgpbench.papers.schema import Artefact
 
 
+@pytest.mark.usefixtures("paper")
 def test_a_page_has_figures_printed_numbers_grades_and_commands(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_package(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("COLUMNS", "1000")
     runs, kept = tmp_path / "runs", tmp_path / "kept"
     done = cli("reproduce", "tides2030", "--results", runs, "--pages", kept)
@@ -39,11 +37,8 @@ def test_a_page_has_figures_printed_numbers_grades_and_commands(
     assert not (tmp_path / "made").exists()
 
 
-def test_what_has_no_records_has_its_command(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_package(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
+@pytest.mark.usefixtures("paper")
+def test_what_has_no_records_has_its_command(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     where = ("--results", tmp_path / "runs", "--pages", tmp_path / "kept")
     assert cli("reproduce", "tides2030/fig1", "--from-records", *where).code == 0

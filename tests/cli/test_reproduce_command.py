@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -19,7 +18,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import Cli, Outcome
-from own_paper import write_package
 from scipy.stats import t as student
 
 from svgpbench.cli.application import exit_code
@@ -36,16 +34,6 @@ class Reproduced:
     def records(self, method: str) -> list[Record]:
         found = [read_record(path) for path in record_files(self.results)]
         return [record for record in found if record.config.method.title == method]
-
-
-@pytest.fixture(scope="module")
-def paper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder where the package is installed."""
-    site = tmp_path_factory.mktemp("site")
-    write_package(site)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(site))
-        yield site
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from synthetic_records import quick_cells, synthetic_record, write_all
 
 from svgpbench.config import CellConfig
 from svgpbench.experiments import Selection, load_experiment, resolve
-from svgpbench.output.number_formats import plus_minus
 from svgpbench.results.records import write_record
 
 FIG3 = "adam2021-fig3"
@@ -137,24 +136,6 @@ def test_records_of_another_schema_are_refused(cli: Cli, tmp_path: Path) -> None
     path.write_text(path.read_text().replace('"schema_version": 2', '"schema_version": 99'))
     outcome = cli("table", FIG3, "--results", "r")
     assert (outcome.code, "record schema 99" in outcome.err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("mean", "error", "text"),
-    [
-        (-412.3142, 5.17, "-412.3±5.2"),
-        (0.50912, 0.00886, "0.509±0.009"),
-        (0.12345, 0.00021, "0.1235±0.0002"),
-        (-5.1e8, 2.2e7, "-5.10e+08±2e+07"),
-        (0.5, 0.0, "0.5000±0"),
-        (-192.63, math.nan, "-192.6"),
-        (math.nan, math.nan, "–"),
-    ],
-)
-def test_numbers_are_rounded_to_what_their_error_supports(
-    mean: float, error: float, text: str
-) -> None:
-    assert plus_minus((mean, error)) == text
 
 
 PRESETS = """

@@ -36,6 +36,12 @@ def rewritten(folder: Path, record: Record, factor: float, column: str = "elbo")
     write_record(folder, record.model_copy(update={"trace": trace}))
 
 
+def moved(record: Record, factor: float, column: str = "elbo") -> Record:
+    """The record with all numbers of a column multiplied."""
+    values = [float(x or 0.0) * factor for x in record.trace[column]]
+    return record.model_copy(update={"trace": record.trace | {column: values}})
+
+
 def verdicts(text: str) -> list[str]:
     return [row["verdict"] for row in json.loads(text)]
 
@@ -96,15 +102,10 @@ def test_a_record_of_another_version_is_marked_and_not_run(
 
 def test_a_difference_within_that_of_replicas_is_chaos(results: Path) -> None:
     record = records_in(results, "mine").records[0]
-
-    def moved(factor: float) -> Record:
-        trace = record.trace | {"elbo": [float(x or 0) * factor for x in record.trace["elbo"]]}
-        return record.model_copy(update={"trace": trace})
-
-    fresh = moved(1 + 1e-4)
+    fresh = moved(record, 1 + 1e-4)
     assert difference(record, fresh) == pytest.approx(1e-4)
     assert verdict_on(record, fresh).kind == "different"
-    near, far = moved((1 + 1e-4) * (1 + 2e-4 / MARGIN)), moved((1 + 1e-4) * (1 + 5e-5 / MARGIN))
+    near, far = (moved(fresh, 1 + by / MARGIN) for by in (2e-4, 5e-5))
     assert verdict_on(record, fresh, [near]).kind == "chaotic"
     assert verdict_on(record, fresh, [near]).spread == pytest.approx(2e-4 / MARGIN, rel=1e-9)
     assert verdict_on(record, fresh, [far]).kind == "different"
@@ -135,16 +136,11 @@ def test_a_record_of_fewer_metrics_is_compared_in_those_it_has(cli: Cli, results
 
 def test_what_a_record_lacks_makes_nothing_chaotic(results: Path) -> None:
     fresh = records_in(results, "mine").records[0]
-
-    def with_column(name: str, factor: float) -> Record:
-        moved = {name: [float(x or 0) * factor for x in fresh.trace[name]]}
-        return fresh.model_copy(update={"trace": fresh.trace | moved})
-
-    record = with_column("elbo", 1 + 1e-4)
+    record = moved(fresh, 1 + 1e-4)
     older = record.model_copy(
         update={"trace": {k: v for k, v in record.trace.items() if k != "crps"}}
     )
-    replica = with_column("crps", 2.0)
+    replica = moved(fresh, 2.0, "crps")
     assert verdict_on(record, fresh, [replica]).kind == "chaotic"
     assert verdict_on(older, fresh, [replica]).kind == "different"
 
@@ -222,13 +218,8 @@ def test_the_chaos_of_one_cell_does_not_excuse_another(
             record = home[cell.split.fold]
             replica_of_wild = bool(cell.perturbation) and record is wild
             factor = (1 + 1e-4) * (1 + 1e-4 * replica_of_wild)
-            elbo = [float(x or 0) * factor for x in record.trace["elbo"]]
-            again = {
-                "config": cell,
-                "cell_id": identify(cell).cell_id,
-                "trace": record.trace | {"elbo": elbo},
-            }
-            made.append(record.model_copy(update=again))
+            again = {"config": cell, "cell_id": identify(cell).cell_id}
+            made.append(moved(record, factor).model_copy(update=again))
         return SimpleNamespace(interrupted=False, records=made)
 
     monkeypatch.setattr("svgpbench.runs.verification.run_cells", run_again)

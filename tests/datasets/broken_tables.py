@@ -23,17 +23,9 @@ import scipy.io
 from broken_files import changed, damaged, seldom
 from hypothesis import strategies as st
 from pyarrow.feather import write_feather
-from test_file_formats import ARFF, idx, mat
+from test_file_formats import ARFF, idx, mat, written
 from watched_parsers import Files
 from workbook import workbook, xlsx
-
-
-def written(write: Callable[..., object], *values: Any, **options: Any) -> bytes:
-    """Return what a function writes into a file that is its first argument."""
-    file = io.BytesIO()
-    write(file, *values, **options)
-    return file.getvalue()
-
 
 ROWS = [["a", "b", "c"], [1.0, 2.0, 0.0], [3.0, 4.0, 1.0]]
 ARRAY = np.array(ROWS[1:], float)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from interpreter import Done, python
 from mirror import mirrored_registry
 from wayward_server import Server, wayward_server
 
@@ -18,7 +18,7 @@ from svgpbench_datasets.files import DataFile
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "datasets" / "scripts"))
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+Run = Callable[..., Done]
 
 MODULE = """
 import json
@@ -96,12 +96,9 @@ def fetch(tmp_path: Path, cache: Path) -> Run:
     kept = {k: v for k, v in os.environ.items() if k not in ("SVGPBENCH_MIRROR", "SVGPBENCH_DATA")}
     path = f"{tmp_path / 'package'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
 
-    def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "svgpbench.cli", "fetch", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            check=False,
+    def run(*arguments: str | Path, **environment: str) -> Done:
+        return python(
+            *("-m", "svgpbench.cli", "fetch", *arguments),
             timeout=60,
             cwd=tmp_path,
             env=kept

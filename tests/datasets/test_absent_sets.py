@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import absent_files as made
-import numpy as np
 import pytest
 from declared import read_entry, write_registry
 
@@ -63,15 +62,6 @@ def test_the_declared_size_is_the_published_one(name: str, shape: tuple[int, int
     assert (entry.rows, len(entry.features)) == shape
     assert entry.unseen
     assert any("no copy" in defect for defect in entry.defects)
-
-
-@pytest.mark.parametrize("name", RAW)
-def test_a_file_of_the_documented_format_is_read(name: str) -> None:
-    raw = FILES[name.partition(":")[0]]()
-    X, y = read_entry(smaller(name), lambda _: raw)
-    assert X.shape == (made.ROWS, PUBLISHED[name][1])
-    assert y.shape == (made.ROWS,)
-    assert np.isfinite(X).all()
 
 
 @pytest.mark.parametrize("name", PREPARED)

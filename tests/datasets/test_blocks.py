@@ -132,5 +132,6 @@ def test_each_absent_set_comes_in_blocks(name: str) -> None:
     X, y, _ = in_blocks(smaller(name), raw)
     whole_X, whole_y = whole(smaller(name), raw)
     assert X.shape == (made.ROWS, PUBLISHED[name][1])
+    assert np.isfinite(X).all()
     assert X.tobytes() == np.ascontiguousarray(whole_X).tobytes()
     assert y.tobytes() == np.ascontiguousarray(whole_y).tobytes()

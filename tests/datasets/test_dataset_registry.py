@@ -5,14 +5,13 @@ from __future__ import annotations
 import lzma
 import os
 import shutil
-import subprocess
-import sys
 import tomllib
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from interpreter import python
 
 from svgpbench_datasets import REGISTRY, DataError, DataFile, DatasetEntry, Registry
 
@@ -135,13 +134,7 @@ def test_importing_the_registry_reads_no_file_and_no_heavy_module() -> None:
         "heavy = {'pandas', 'pyarrow', 'scipy', 'svgpbench', 'svgpbench_backends'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
-    )
+    done = python("-c", program, env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)})
     assert (done.stdout.strip(), done.stderr, done.returncode) == ("[]", "", 0)
 
 
@@ -169,16 +162,13 @@ def test_the_fingerprint_of_a_new_set_is_named(folder: Path) -> None:
         Registry(folder).load("boston")
 
 
-@pytest.mark.parametrize("damage", [b"", b"not xz", b"\xfd7zXZ\x00\x00"])
-def test_a_damaged_shipped_file_is_named(folder: Path, damage: bytes) -> None:
-    (folder / "data" / "sonar.all-data.xz").write_bytes(damage)
+@pytest.mark.parametrize("damage", [b"", b"not xz", b"\xfd7zXZ\x00\x00", None])
+def test_a_damaged_or_missing_shipped_file_is_named(folder: Path, damage: bytes | None) -> None:
+    path = folder / "data" / "sonar.all-data.xz"
+    path.unlink()
+    if damage is not None:
+        path.write_bytes(damage)
     with pytest.raises(DataError, match=r"sonar\.all-data\.xz cannot be read|has changed"):
-        Registry(folder).load("sonar")
-
-
-def test_a_missing_shipped_file_is_named(folder: Path) -> None:
-    (folder / "data" / "sonar.all-data.xz").unlink()
-    with pytest.raises(DataError, match=r"sonar\.all-data\.xz cannot be read"):
         Registry(folder).load("sonar")
 
 

@@ -6,16 +6,15 @@ import hashlib
 import json
 import os
 import re
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+from interpreter import Done, python
 from wanted_files import CONTENT, PAGE, ROADS, entry, left_in, unseen, wanted
 from wayward_server import Server
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+Run = Callable[..., Done]
 
 
 def test_a_download_with_everything_it_prints(
@@ -167,11 +166,8 @@ def test_a_mistake_is_one_line_and_exit_code_two(
     (tmp_path / "other").write_bytes(b"2")
     program = "import sys, json; from svgpbench.cli.application import exit_code\n"
     program += "print([exit_code(['fetch', *a]) for a in json.loads(sys.argv[1])])"
-    many = subprocess.run(
-        [sys.executable, "-c", program, json.dumps([arguments for arguments, _ in MISTAKES])],
-        capture_output=True,
-        text=True,
-        check=False,
+    many = python(
+        *("-c", program, json.dumps([arguments for arguments, _ in MISTAKES])),
         cwd=tmp_path,
         env=os.environ
         | {"PYTHONPATH": f"{tmp_path / 'package'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}

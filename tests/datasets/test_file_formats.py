@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import tracemalloc
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 
@@ -96,22 +97,23 @@ def test_what_is_not_idx_is_refused(raw: bytes, message: str) -> None:
     refused(raw, "idx", message)
 
 
-def mat(**variables: Any) -> bytes:
+def written(write: Callable[..., object], *values: Any, **options: Any) -> bytes:
+    """Return what a function writes into a file that is its first argument."""
     file = io.BytesIO()
-    scipy.io.savemat(file, variables)
+    write(file, *values, **options)
     return file.getvalue()
+
+
+def mat(**variables: Any) -> bytes:
+    return written(scipy.io.savemat, variables)
 
 
 def npz(**arrays: Any) -> bytes:
-    file = io.BytesIO()
-    np.savez_compressed(file, **arrays)
-    return file.getvalue()
+    return written(np.savez_compressed, **arrays)
 
 
 def npy(array: Any) -> bytes:
-    file = io.BytesIO()
-    np.save(file, array)
-    return file.getvalue()
+    return written(np.save, array)
 
 
 BOTH = pytest.mark.parametrize(("reader", "write"), [("mat", mat), ("numpy", npz)])
@@ -179,9 +181,9 @@ def test_bytes_that_are_no_mat_file_are_refused() -> None:
 @pytest.mark.parametrize("kind", ["f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
 def test_matrices_of_every_kind_are_those_that_were_saved(kind: str, compressed: bool) -> None:
     matrix = np.random.default_rng(0).uniform(0, 100, (7, 5)).astype(kind)
-    file = io.BytesIO()
-    scipy.io.savemat(file, {"other": np.eye(3), "a": matrix}, do_compression=compressed)
-    table = read(file.getvalue(), "mat", "a")[1].to_numpy()
+    variables = {"other": np.eye(3), "a": matrix}
+    raw = written(scipy.io.savemat, variables, do_compression=compressed)
+    table = read(raw, "mat", "a")[1].to_numpy()
     assert (table.dtype, table.shape) == (np.float64, (7, 5))
     np.testing.assert_array_equal(table, matrix)
     for order in ("C", "F"):

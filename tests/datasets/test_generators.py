@@ -101,12 +101,6 @@ def test_sinc_is_its_formula_and_noise() -> None:
     assert abs(np.corrcoef(noise, y - noise)[0, 1]) < 0.03
 
 
-def test_sinc_is_the_same_for_a_seed() -> None:
-    first, again, other = sinc(500, 0), sinc(500, 0), sinc(500, 1)
-    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
-    assert not np.array_equal(first[1], other[1])
-
-
 def test_the_thresholded_sinc_is_its_formula_and_noise() -> None:
     x, noisy = noisy_sinc(20_000, 1)
     assert (

@@ -6,12 +6,12 @@ What libraries need for themselves is the same for a small and a large table, so
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from declared import declared, write_registry
+from interpreter import python
 
 BLOCK, COLUMNS = 10_000, 20
 PARTS = """
@@ -62,13 +62,8 @@ def declare(folder: Path, times: int) -> None:
 
 def measured(folder: Path) -> list[int]:
     """Bytes of the table, and of the peak above the libraries': once loaded, and at the end."""
-    done = subprocess.run(
-        [sys.executable, "-c", PARTS, str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"SVGPBENCH_MIRROR": "", "PYTHONPATH": ":".join(sys.path)},
-    )
+    alone = {"SVGPBENCH_MIRROR": "", "PYTHONPATH": ":".join(sys.path)}
+    done = python("-c", PARTS, folder, env=alone)
     assert done.returncode == 0, done.stderr
     return [int(number) for number in json.loads(done.stdout)]
 

@@ -16,7 +16,6 @@ from declared import read_entry
 from mirror import manifest, mirror_folder, mirrored
 
 from svgpbench_datasets import REGISTRY, DataFile, Registry, fingerprint
-from svgpbench_datasets.audit.report import audit
 from svgpbench_datasets.masks import read_masks, write_masks
 from svgpbench_datasets.sources import Sources
 
@@ -194,20 +193,6 @@ def test_published_masks_are_written_as_they_were_read(registry: Registry, tmp_p
 def test_ten_masks_hold_each_row_out_once(registry: Registry, name: str) -> None:
     tests = [registry.fixed_split(name, fold).test for fold in range(10)]
     assert sorted(np.concatenate(tests).tolist()) == list(range(REGISTRY.describe(name).rows))
-
-
-@pytest.mark.parametrize("name", ["magic", "chess-krvk", "sonar", "bike", "ionosphere", "nursery"])
-def test_a_leaky_variant_flags_itself_and_its_clean_set_does_not(
-    registry: Registry, name: str
-) -> None:
-    variant = "bike:leaky" if name == "bike" else f"{name}:row-number"
-    planted = {flag.kind for flag in audit(registry, variant).leaks}
-    expected = "sum-determines-target" if name == "bike" else "row-number-input"
-    assert expected in planted
-    if name in ("magic", "chess-krvk", "sonar"):
-        assert "determines-target" in planted
-    clean = {flag.kind for flag in audit(registry, name).leaks}
-    assert clean <= {"test-inputs-in-training"}
 
 
 def test_a_real_prepared_copy_kept_packed_holds_what_the_unpacked_one_does(cache: Path) -> None:

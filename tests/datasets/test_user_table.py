@@ -149,17 +149,6 @@ def test_a_bad_csv_is_refused_with_its_place(tmp_path: Path, text: str, message:
 
 
 @pytest.mark.parametrize(
-    ("raw", "message"),
-    [
-        (b"x,y\n1,2\n3,\xe9\n", r"line 3, byte 3 is not UTF-8 text"),
-        ("x,y\n1,2\n3,4\n".encode("utf-16"), r"line 1, byte 1 is not UTF-8 text"),
-    ],
-)
-def test_text_that_is_not_utf8_is_refused(tmp_path: Path, raw: bytes, message: str) -> None:
-    refused(csv(tmp_path, raw), message)
-
-
-@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"target": "x22"}, r"no column 'x22' for the target; did you mean 'x2'\?"),
@@ -218,30 +207,31 @@ def test_numbers_that_differ_from_row_to_row_are_no_labels(tmp_path: Path, kinds
     [
         ({"x": ["a", "b"], "y": [1, 2]}, r"row 1, column 1 \('x'\) holds 'a', not a number"),
         ({"x": [True, False], "y": [1, 2]}, r"row 1, column 1 \('x'\) holds 'True', not a number"),
+        ({"x": [True, None], "y": [1, 2]}, r"row 1, column 1 \('x'\) holds 'True', not a number"),
         ({"x": [1, None], "y": [1, 2]}, r"row 2, column 1 \('x'\) is empty"),
+        ({"x": [None, None], "y": [1, 2]}, r"row 1, column 1 \('x'\) is empty"),
         ({"x": [1.0, 2.0], "y": [float("nan"), 1]}, r"row 1, column 2 \('y'\) holds 'nan'"),
         ({"x": [1.0, float("-inf")], "y": [1, 2]}, r"row 2, column 1 \('x'\) holds '-inf'"),
-        ({"x": [1, 2**53 + 1], "y": [1, 2]}, r"that float64 cannot hold exactly"),
-        ({"x": [1, -(2**53) - 1], "y": [1, 2]}, r"row 2, column 1 .* cannot hold exactly"),
-        ({"x": [1, 1 - 2**63], "y": [1, 2]}, r"row 2, column 1 .* cannot hold exactly"),
+        (
+            {"x": [1.0, float("inf")], "y": [1, 2]},
+            r"row 2, column 1 \('x'\) holds 'inf'; give a fin",
+        ),
         ({"x": pa.array([1, 2**63 + 1], pa.uint64()), "y": [1, 2]}, r"row 2, column 1 .* exactly"),
         ({"x": [1], "y": [1]}, r"1 data row; give at least two"),
         ({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())}, r"no data rows"),
         ({"x": [[1], [2]], "y": [1, 2]}, r"column 1 \('x'\) holds list.*, neither text nor numb"),
+        (
+            {"x": pa.array([1, 2], pa.timestamp("s")), "y": [1, 2]},
+            r"column 1 \('x'\) holds timestamp.*; convert it",
+        ),
+        ({"x": pa.array([1, 2], pa.date32()), "y": [1, 2]}, r"holds date32"),
+        ({"x": pa.array([1, 2], pa.duration("s")), "y": [1, 2]}, r"holds duration"),
     ],
 )
 def test_a_bad_parquet_is_refused_with_its_place(
     tmp_path: Path, columns: dict[str, Any], message: str
 ) -> None:
     refused(parquet(tmp_path, columns), message)
-
-
-def test_the_largest_exact_integers_of_both_signs_are_read(tmp_path: Path) -> None:
-    ends = [2**53, -(2**53), 1 - 2**53]
-    read = load_user_table(
-        parquet(tmp_path, {"x": ends, "y": [1, 2, 3]}), target="y", task="regression"
-    )
-    assert read.X[:, 0].tolist() == ends
 
 
 def test_parquet_labels_that_are_missing_or_strange_are_refused(tmp_path: Path) -> None:

@@ -329,8 +329,3 @@ def test_a_subset_of_rows_keeps_inputs_and_targets_together_and_tests_on_all() -
     np.testing.assert_array_equal(np.asarray(run.data.X_test), np.asarray(whole.data.X_test))
     another, _ = build_trainer(changed(changed(CELLS[""], "training.rows", 60), "seed", 1))
     assert not np.array_equal(another.data.y, run.data.y)
-
-
-def test_more_rows_than_there_are_is_one_line() -> None:
-    with pytest.raises(UserError, match="rows 9999 exceeds"):
-        build_trainer(changed(CELLS[""], "training.rows", 9999))

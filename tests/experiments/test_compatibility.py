@@ -9,6 +9,7 @@ from small_cell import config
 
 from svgpbench.config import (
     BackendConfig,
+    InducingConfig,
     KernelConfig,
     LikelihoodConfig,
     MethodConfig,
@@ -21,6 +22,8 @@ from svgpbench.experiments.validation import check_cells
 ADAM = MethodConfig(name="q-svgp", options={"optimiser": "adam"})
 ONE = {"joint": True, "e_steps": 1}
 UNTIED = MethodConfig(name="t-svgp", options={"tying": "untied"})
+ORTH = MethodConfig(name="orth")
+CLIPPED = LikelihoodConfig(name="student-t", negative_beta="clip")
 SUM = KernelConfig(name="sum", parts=(KernelConfig(), KernelConfig(name="se")))
 SINGLE = BackendConfig(name="torch", dtype="float32")
 
@@ -70,8 +73,21 @@ def test_every_kernel_of_a_table_is_checked() -> None:
             "cannot take likelihood 'student-t': residual_variance = \"diagonal\" has Gaussian noise",
         ),
         (
+            {"inducing": InducingConfig(count=5, functions="features")},
+            "kernel 'matern52' has no inducing functions",
+        ),
+        (
             {"method": ADAM, "training": ONE | {"optimiser": "l-bfgs"}},
             'training.joint is one step of Adam: it needs kind = "em" and optimiser = "adam"',
+        ),
+        (
+            {"method": ADAM, "likelihood": CLIPPED},
+            "method 'q-svgp' cannot take likelihood 'student-t': negative β is clipped",
+        ),
+        ({"method": ORTH}, "method 'orth' has two bases: set inducing.gamma"),
+        (
+            {"inducing": InducingConfig(count=6, gamma=9)},
+            "method 't-svgp' has one basis: remove inducing.gamma",
         ),
         ({"method": ADAM, "training": ONE}, "training.joint is one step: it needs e_steps = 1"),
         (

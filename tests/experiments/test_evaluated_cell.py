@@ -1,4 +1,4 @@
-"""A cell with an evaluation plan, a cool-down or held-out rows: what it records, and its id."""
+"""A cell with an evaluation plan, a cool-down or held-out rows: what it records."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from svgpbench.config import EvaluationPlan, LikelihoodConfig, SplitConfig, Trai
 from svgpbench.experiments.cell import (
     TRACED,
     build_trainer,
-    identify,
     load_data,
     prepare_data,
     run_cell,
 )
-from svgpbench.experiments.identity import essential
 from svgpbench.training.batches import chosen_rows
 from svgpbench_datasets import k_fold
 
@@ -78,28 +76,6 @@ def test_trials_never_see_the_test_part() -> None:
     rows = slice(None)
     assert np.array_equal(moved.X_train[rows], ready.X_train[rows])
     assert np.array_equal(moved.X_test[rows], ready.X_test[rows])
-
-
-def test_new_keys_leave_ids_as_they_were_and_are_part_of_new_ones() -> None:
-    cell = config()
-    plain = identify(cell)
-    assert not {"evaluation", "cool_down", "held_out"} & set(
-        str(essential(plain.config)).split("'")
-    )
-    plan = EvaluationPlan(count=4)
-    changed = [
-        config(training=TrainingConfig(em_iterations=2, m_steps=2, evaluation=plan)),
-        config(
-            training=TrainingConfig(
-                em_iterations=2, m_steps=2, evaluation=plan.model_copy(update={"test_rows": 9})
-            )
-        ),
-        config(training=TrainingConfig(em_iterations=2, m_steps=2, cool_down=0.5)),
-        config(split=SplitConfig(held_out=0.1)),
-        config(split=SplitConfig(held_out=0.2)),
-    ]
-    ids = {identify(x).cell_id for x in changed} | {plain.cell_id}
-    assert len(ids) == 6
 
 
 def test_labels_have_a_constant_prediction_too() -> None:

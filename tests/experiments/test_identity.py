@@ -18,6 +18,7 @@ from svgpbench.config import (
     CellConfig,
     DataConfig,
     Decay,
+    EvaluationPlan,
     InducingConfig,
     KernelConfig,
     LikelihoodConfig,
@@ -128,6 +129,7 @@ CELLS = {
     "falling rate": config(training=TrainingConfig(e_rate=FALL)),
     "sum": config(kernel=KernelConfig(name="sum", parts=(KernelConfig(), KernelConfig(name="se")))),
     "online": config(training=TrainingConfig(kind="online", online=OnlineConfig())),
+    "evaluated": config(training=TrainingConfig(evaluation=EvaluationPlan(count=4, test_rows=9))),
     "a file": config(data=DataConfig(name="mine", path="a.csv", target="y", task="regression")),
     **{f"method {name}": config(method=MethodConfig(name=name)) for name in METHODS},
     **{

@@ -17,7 +17,6 @@ from svgpbench.config import (
     MethodConfig,
     TrainingConfig,
 )
-from svgpbench.errors import UserError
 from svgpbench.experiments.cell import run_cell
 from svgpbench.initialization.inducing_inputs import initial_bases
 
@@ -120,19 +119,3 @@ def test_equal_points_without_jitter_end_as_not_positive_definite() -> None:
     outcome = run_cell(config("orth", jitter=0.0, kernel=KernelConfig(lengthscale=1e9)))
     assert outcome.status == "not_pd"
     assert "K(Z, Z)" in outcome.message
-
-
-@pytest.mark.parametrize(
-    ("method", "inducing", "message"),
-    [
-        ("orth", InducingConfig(count=6), "method 'orth' has two bases: set inducing.gamma"),
-        ("t-svgp", TWO, "method 't-svgp' has one basis: remove inducing.gamma"),
-        ("orth", InducingConfig(count=6, gamma=400), "406 inducing inputs for 404 training rows"),
-    ],
-)
-def test_bases_that_do_not_fit_are_one_line(
-    method: str, inducing: InducingConfig, message: str
-) -> None:
-    with pytest.raises(UserError, match=message) as caught:
-        run_cell(config(method, inducing=inducing))
-    assert "\n" not in str(caught.value)

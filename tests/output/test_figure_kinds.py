@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hand_records import cell, collected, record
+from hand_records import cell, record
 from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
@@ -18,8 +17,7 @@ from svgpbench.config import InducingConfig, TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment, shipped_experiments
 from svgpbench.metrics import PIT_LEVELS, pit_column
-from svgpbench.output.figure import draw_figure
-from svgpbench.output.figure_and_table_types import FigureKind, kind_of
+from svgpbench.output.figure_and_table_types import kind_of
 from svgpbench.output.figures.against import Against
 from svgpbench.output.figures.calibration import Calibration
 from svgpbench.output.figures.convergence import Convergence
@@ -29,19 +27,6 @@ from svgpbench.plugins import FIGURES, TABLES
 from svgpbench.results.records import Record
 
 Draw = Callable[..., tuple[Figure, str]]
-
-
-@pytest.fixture
-def draw(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Draw:
-    """The figure that `draw_figure` would have saved, and its caption."""
-    saved: list[Figure] = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: saved.append(figure))
-
-    def call(kind: FigureKind, *records: Record) -> tuple[Figure, str]:
-        caption = draw_figure(collected(*records), tmp_path / "figure.png", kind)
-        return saved[-1], caption
-
-    return call
 
 
 def bars(panel: Axes) -> list[tuple[list[float], list[float], list[float]]]:
@@ -227,31 +212,6 @@ def test_a_method_without_a_metric_is_named_and_has_not_failed(draw: Draw) -> No
     assert [text.get_text() for text in panel.texts] == ["B: no CRPS"]
     with pytest.raises(UserError, match="no record of by-hand on jax has coverage to draw"):
         draw(Convergence(metrics=("coverage",)), *records)
-
-
-def test_a_method_of_which_a_run_failed_before_its_first_look_has_no_curve(draw: Draw) -> None:
-    """Though other runs of it have one."""
-    failed = record(cell(fold=1), status="not_pd")
-    whole = [timed(0, 1.0, 2.0, 3.0, method=method) for method in "AB"]
-    figure, _ = draw(Convergence(), *whole, failed)
-    for panel in figure.axes:
-        assert len(panel.lines) == 1
-        assert [text.get_text() for text in panel.texts] == ["A: failed"]
-
-
-def test_a_band_is_a_standard_error_on_either_side_of_a_mean(draw: Draw) -> None:
-    nlpd = [[3.0, 2.0, 1.0], [3.4, 2.2, 1.2]]
-    figure, _ = draw(
-        Convergence(metrics=("nlpd",)),
-        *(timed(fold, 1.0, 2.0, 3.0, nlpd=values) for fold, values in enumerate(nlpd)),
-    )
-    (panel,) = figure.axes
-    (band,) = panel.collections
-    corners = np.asarray(band.get_paths()[0].vertices)
-    for x, (one, other) in enumerate(zip(*nlpd, strict=True), 1):
-        at = corners[np.isclose(corners[:, 0], x)][:, 1]
-        mean, error = (one + other) / 2, (other - one) / 2**0.5  # s.d. times √(1/2 + 45/90)
-        assert (at.min(), at.max()) == pytest.approx((mean - error, mean + error))
 
 
 def test_a_depth_is_below_the_best_mean_of_all_methods_that_are_better_higher(draw: Draw) -> None:

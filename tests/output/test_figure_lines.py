@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hand_records import cell, collected, record
+from hand_records import cell, record
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from svgpbench.output.figure import draw_figure
+from svgpbench.output.figures.convergence import Convergence
 from svgpbench.output.palette import METHOD_STYLES, OTHER_STYLES
 from svgpbench.results.records import Record
 
-Draw = Callable[..., Figure]
+Draw = Callable[..., tuple[Figure, str]]
 DATA, METHODS = ("airfoil", "boston", "concrete"), ("t-SVGP", "q-SVGP Adam", "theirs")
-
-
-@pytest.fixture
-def draw(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Draw:
-    """The figure that `draw_figure` would have saved."""
-    saved: list[Figure] = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: saved.append(figure))
-
-    def call(*records: Record) -> Figure:
-        draw_figure(collected(*records), tmp_path / "figure.png")
-        return saved[-1]
-
-    return call
 
 
 def traced(
@@ -48,8 +34,9 @@ def traced(
     return record(cell(**of), status=status, trace=trace)  # type: ignore[arg-type]
 
 
-def panels(figure: Figure) -> dict[tuple[str, str], Axes]:
-    """The axes by data set and by what their row shows."""
+def panels(draw: Draw, *records: Record) -> dict[tuple[str, str], Axes]:
+    """Draw the curves of records; the axes by data set and by what their row shows."""
+    figure, _ = draw(Convergence(), *records)
     grid = np.array(figure.axes).reshape(2, -1)
     return {
         (top.get_title().partition("\n")[0], row[0].get_ylabel()): panel
@@ -87,7 +74,7 @@ def grid() -> list[Record]:
 def test_every_line_is_the_mean_of_its_traces_in_the_panel_of_its_data_and_metric(
     draw: Draw,
 ) -> None:
-    found = panels(draw(*grid()))
+    found = panels(draw, *grid())
     assert set(found) == {(data, label) for data in DATA for label in ("ELBO", "NLPD (test)")}
     for (data, label), panel in found.items():
         lines = drawn_lines(panel)
@@ -101,7 +88,7 @@ def test_every_line_is_the_mean_of_its_traces_in_the_panel_of_its_data_and_metri
 
 
 def test_the_bound_is_above_and_the_density_below(draw: Draw) -> None:
-    figure = draw(*grid())
+    figure, _ = draw(Convergence(), *grid())
     top, bottom = np.array(figure.axes).reshape(2, -1)
     assert [top[0].get_ylabel(), bottom[0].get_ylabel()] == ["ELBO", "NLPD (test)"]
     assert [panel.get_xlabel() for panel in bottom] == ["EM iteration"] * 3
@@ -112,12 +99,11 @@ def test_the_bound_is_above_and_the_density_below(draw: Draw) -> None:
 
 def test_bands_are_a_standard_error_to_either_side(draw: Draw) -> None:
     panel = panels(
-        draw(
-            *(
-                traced([-v, -2 * v, -3 * v], [v, 2 * v, 3 * v], fold=f)
-                for f, v in enumerate((10, 12, 17))
-            )
-        )
+        draw,
+        *(
+            traced([-v, -2 * v, -3 * v], [v, 2 * v, 3 * v], fold=f)
+            for f, v in enumerate((10, 12, 17))
+        ),
     )
     # 10 12 17: mean 13, squares 9 1 16, over two; a third and n_test/n_train of it; none of one start's bound
     error = np.sqrt(26 / 2 * (1 / 3 + 1 / 2))
@@ -131,7 +117,7 @@ def test_bands_are_a_standard_error_to_either_side(draw: Draw) -> None:
 
 
 def test_methods_keep_their_styles_and_are_named_in_the_legend(draw: Draw) -> None:
-    figure = draw(*grid())
+    figure, _ = draw(Convergence(), *grid())
     (legend,) = figure.legends
     styles = {
         text.get_text(): to_hex(handle.get_color()).upper()  # type: ignore[attr-defined]
@@ -147,7 +133,7 @@ def test_only_the_reference_backend_is_drawn_and_no_replica(draw: Draw) -> None:
         traced([-300.0, -200.0, -100.0], fold=0, perturbation=1e-15),
         traced([-300.0], fold=1, perturbation=1e-15, status="not_pd"),
     ]
-    panel = panels(draw(*wanted, *others))["airfoil", "ELBO"]
+    panel = panels(draw, *wanted, *others)["airfoil", "ELBO"]
     (line,) = panel.lines
     assert list(np.asarray(line.get_ydata())) == [-3.0, -2.0, -1.0]
     assert not panel.texts
@@ -155,11 +141,10 @@ def test_only_the_reference_backend_is_drawn_and_no_replica(draw: Draw) -> None:
 
 def test_a_cross_marks_the_end_of_a_curve_that_broke(draw: Draw) -> None:
     panel = panels(
-        draw(
-            traced([-5.0, -4.0, -3.0]),
-            traced([-5.0, -2.0], status="not_pd", fold=1),
-            traced([-6.0, -5.0, -4.0], method="B"),
-        )
+        draw,
+        traced([-5.0, -4.0, -3.0]),
+        traced([-5.0, -2.0], status="not_pd", fold=1),
+        traced([-6.0, -5.0, -4.0], method="B"),
     )["airfoil", "ELBO"]
     (cross,) = [line for line in panel.lines if line.get_marker() == "x"]
     assert (list(cross.get_xdata()), list(cross.get_ydata())) == ([2.0], [-3.0])  # type: ignore[arg-type]
@@ -169,17 +154,16 @@ def test_a_cross_marks_the_end_of_a_curve_that_broke(draw: Draw) -> None:
 
 
 def test_no_cross_where_all_end_well(draw: Draw) -> None:
-    figure = draw(traced([-5.0, -4.0, -3.0]), traced([-5.0, -4.0, -3.0], fold=1))
+    figure, _ = draw(Convergence(), traced([-5.0, -4.0, -3.0]), traced([-5.0, -4.0, -3.0], fold=1))
     assert not [line for panel in figure.axes for line in panel.lines if line.get_marker() == "x"]
 
 
 def test_a_method_that_failed_before_its_first_point_is_named_and_not_drawn(draw: Draw) -> None:
     panel = panels(
-        draw(
-            traced([-5.0, -4.0, -3.0], method="t-SVGP"),
-            traced([-1.0, -1.0, -1.0], method="B", fold=0),
-            record(cell(method="B", fold=1), status="not_pd"),
-        )
+        draw,
+        traced([-5.0, -4.0, -3.0], method="t-SVGP"),
+        traced([-1.0, -1.0, -1.0], method="B", fold=0),
+        record(cell(method="B", fold=1), status="not_pd"),
     )["airfoil", "ELBO"]
     assert set(drawn_lines(panel)) == {colour("t-SVGP")}
     assert [text.get_text() for text in panel.texts] == ["B: failed"]
@@ -187,11 +171,10 @@ def test_a_method_that_failed_before_its_first_point_is_named_and_not_drawn(draw
 
 def test_a_method_of_which_nothing_is_left_is_named_too(draw: Draw) -> None:
     found = panels(
-        draw(
-            traced([-5.0, -4.0, -3.0], method="t-SVGP"),
-            *(record(cell(method="B", fold=fold), status="not_pd") for fold in (0, 1)),
-            record(cell("boston", method="B"), status="not_pd"),
-        )
+        draw,
+        traced([-5.0, -4.0, -3.0], method="t-SVGP"),
+        *(record(cell(method="B", fold=fold), status="not_pd") for fold in (0, 1)),
+        record(cell("boston", method="B"), status="not_pd"),
     )
     for data in ("airfoil", "boston"):
         assert [text.get_text() for text in found[data, "ELBO"].texts] == ["B: failed"]
@@ -200,11 +183,10 @@ def test_a_method_of_which_nothing_is_left_is_named_too(draw: Draw) -> None:
 
 def test_an_arrow_tells_where_a_curve_goes_that_leaves_the_panel(draw: Draw) -> None:
     found = panels(
-        draw(
-            traced([-5.0, -4.0, -3.0], [0.5, 0.4, 0.3], method="t-SVGP"),
-            traced([-5.0, -4.0, -3.5], [0.5, 0.4, 0.4], method="B"),
-            traced([-6.0, -48_200.0, -412.0], [0.5, 612.4, 30.0], method="theirs"),
-        )
+        draw,
+        traced([-5.0, -4.0, -3.0], [0.5, 0.4, 0.3], method="t-SVGP"),
+        traced([-5.0, -4.0, -3.5], [0.5, 0.4, 0.4], method="B"),
+        traced([-6.0, -48_200.0, -412.0], [0.5, 612.4, 30.0], method="theirs"),
     )
     for label, text, above in (
         ("ELBO", r"$\downarrow$ $-4.8\times10^{4}$", False),

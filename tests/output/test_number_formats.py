@@ -11,8 +11,10 @@ from svgpbench.output.number_formats import in_bytes, milliseconds, scaled
     ("text", "expected"),
     [
         (scaled(0.0), "0"),
+        (scaled(0.25), "0.25"),
         (scaled(999.4), "999"),
         (scaled(999.6), "1 k"),
+        (scaled(1234.0), "1.23 k"),
         (scaled(1.2345e9), "1.23 G"),
         (scaled(float("nan")), "–"),
         (milliseconds(0.0123456), "12.3"),

@@ -173,6 +173,7 @@ def test_footnotes_say_where_and_in_which_units() -> None:
 @pytest.mark.parametrize(
     ("mean", "error", "text"),
     [
+        (-412.3142, 5.17, "-412.3±5.2"),
         (1234.567, 12.34, "1235±12"),
         (1234.567, 123.4, "1235±123"),
         (-0.5, 0.0951, "-0.500±0.095"),
@@ -182,16 +183,21 @@ def test_footnotes_say_where_and_in_which_units() -> None:
         (2.0, 1.1e-6, "2.0000±0.0000"),
         (999_999.0, 1.5, "999999.0±1.5"),
         (5.0, 2e6, "5.00e+00±2e+06"),
-        (0.05, float("nan"), "0.0500"),
-        (0.0, float("nan"), "0.000"),
-        (4.9e-5, float("nan"), "4.90e-05"),
+        (-5.1e8, 2.2e7, "-5.10e+08±2e+07"),
+        (math.nan, math.nan, "–"),
+        (-192.63, math.nan, "-192.6"),
+        (0.05, math.nan, "0.0500"),
+        (0.0, math.nan, "0.000"),
+        (4.9e-5, math.nan, "4.90e-05"),
         (3.21e-14, 1.6e-15, "3.21e-14±2e-15"),
         (-3.21e-14, 0.0, "-3.21e-14±0"),
         (1e-5, 6e-5, "0.0000±0.0001"),
         (0.0, 0.0, "0.000±0"),
     ],
 )  # fmt: skip
-def test_rounding_at_the_edges(mean: float, error: float, text: str) -> None:
+def test_numbers_are_rounded_to_what_their_error_supports(
+    mean: float, error: float, text: str
+) -> None:
     assert plus_minus((mean, error)) == text
 
 

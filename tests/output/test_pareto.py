@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -17,10 +17,8 @@ from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
 from svgpbench.experiments import FigureEntry, TableEntry, load_experiment
 from svgpbench.output.built_table import BuiltTable
-from svgpbench.output.figure import draw_figure
 from svgpbench.output.figure_and_table_types import kind_of
 from svgpbench.output.figures.pareto import Pareto
-from svgpbench.output.number_formats import scaled
 from svgpbench.output.pareto_table import ParetoTable
 from svgpbench.plugins import FIGURES, TABLES
 from svgpbench.results import pareto
@@ -163,12 +161,6 @@ def test_every_form_has_the_rule_and_the_places() -> None:
     assert len(rows) == 6
 
 
-def test_numbers_are_scaled_to_three_digits() -> None:
-    assert [scaled(x) for x in (0.0, 0.25, 999.0, 1234.0, 5.82e9, math.nan)] == [
-        "0", "0.25", "999", "1.23 k", "5.82 G", "–",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("group", [FIGURES, TABLES])
 def test_a_metric_that_no_region_is_declared_for_is_refused(group: str) -> None:
     entry = {FIGURES: FigureEntry, TABLES: TableEntry}[group]
@@ -184,10 +176,8 @@ def test_several_backends_are_refused() -> None:
 
 
 def test_the_figure_fills_the_front_and_labels_what_leaves_the_panel(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    draw: Callable[..., tuple[Figure, str]],
 ) -> None:
-    saved: list[Figure] = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: saved.append(figure))
     records = made(
         ("cheap", (0.50, 1.0)),
         ("good", (0.30, 2.0)),
@@ -195,8 +185,8 @@ def test_the_figure_fills_the_front_and_labels_what_leaves_the_panel(
         ("no better", (0.298, 3.5)),
         ("off", (9.0, 4.0)),
     )
-    caption = draw_figure(collected(*records), tmp_path / "any.png", Pareto(costs=("seconds",)))
-    (panel,) = saved[0].axes
+    figure, caption = draw(Pareto(costs=("seconds",)), *records)
+    (panel,) = figure.axes
     faces = {
         line.get_xdata()[0]: line.get_markerfacecolor()
         for line in panel.lines
@@ -213,7 +203,7 @@ def test_the_figure_fills_the_front_and_labels_what_leaves_the_panel(
 
 
 def test_the_committed_figure_3_has_a_front(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     chosen = ("adam2021-fig3", "--preset", "starts", "--results", str(RESULTS), "--kind", "pareto")
     assert exit_code(["table", *chosen, "--json"]) == 0

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hand_records import cell, collected, record
+from hand_records import cell, record
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from svgpbench.errors import UserError
-from svgpbench.output.figure import draw_figure
 from svgpbench.output.figures.ranks import CriticalDifference
 from svgpbench.results.records import Record
+
+Draw = Callable[..., tuple[Figure, str]]
 
 
 def on_sets(count: int, *methods: str) -> list[Record]:
@@ -25,14 +26,9 @@ def on_sets(count: int, *methods: str) -> list[Record]:
     ]
 
 
-def test_methods_stand_best_on_top_with_the_band_from_the_best(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    saved: list[Figure] = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: saved.append(figure))
-    records = collected(*on_sets(10, "A", "B", "C"))
-    caption = draw_figure(records, tmp_path / "figure.png", CriticalDifference())
-    (panel,) = saved[-1].axes
+def test_methods_stand_best_on_top_with_the_band_from_the_best(draw: Draw) -> None:
+    figure, caption = draw(CriticalDifference(), *on_sets(10, "A", "B", "C"))
+    (panel,) = figure.axes
     assert [text.get_text() for text in panel.get_yticklabels()] == ["C", "B", "A"]
     assert panel.yaxis_inverted()
     lines = [each[0] for each in panel.containers if isinstance(each, ErrorbarContainer)]
@@ -46,20 +42,16 @@ def test_methods_stand_best_on_top_with_the_band_from_the_best(
     assert "the critical difference at 5 %, 1.05 (Nemenyi)" in caption
 
 
-def test_bars_end_where_the_bootstrap_over_data_sets_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bars_end_where_the_bootstrap_over_data_sets_says(draw: Draw) -> None:
     """Methods that are not always in one order; the best by mean rank is not the first one named."""
-    saved: list[Figure] = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: saved.append(figure))
     ranks = np.array([[3, 1, 2], [2, 1, 3], [1, 2, 3]] + [[3, 1, 2]] * 3 + [[2, 1, 3]] * 4)
     records = [
         record(cell(f"set {at}", method), -1.0, rmse=float(rank))
         for at, row in enumerate(ranks)
         for method, rank in zip("ABC", row, strict=True)
     ]
-    draw_figure(collected(*records), tmp_path / "figure.png", CriticalDifference(metric="rmse"))
-    (panel,) = saved[-1].axes
+    figure, _ = draw(CriticalDifference(metric="rmse"), *records)
+    (panel,) = figure.axes
     rows = np.random.default_rng(0).integers(10, size=(10_000, 10))
     ends = np.quantile(ranks[rows].mean(axis=1), [0.025, 0.975], axis=0)
     order = [1, 0, 2]  # mean ranks 1.1, 2.3, 2.6
@@ -83,8 +75,7 @@ def test_bars_end_where_the_bootstrap_over_data_sets_says(
     ],
 )
 def test_few_data_sets_or_methods_have_no_picture(
-    tmp_path: Path, sets: int, methods: str, says: str
+    draw: Draw, sets: int, methods: str, says: str
 ) -> None:
-    few = collected(*on_sets(sets, *methods))
     with pytest.raises(UserError, match=f"take 10 data sets .* by-hand have {says}"):
-        draw_figure(few, tmp_path / "figure.png", CriticalDifference())
+        draw(CriticalDifference(), *on_sets(sets, *methods))

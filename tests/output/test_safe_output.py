@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from interpreter import python
 from matplotlib.figure import Figure
 from rich.console import Console
 
@@ -53,12 +52,7 @@ def test_a_full_disk_leaves_the_file_that_was_there(tmp_path: Path, before: byte
     paths = [tmp_path / name for name in ("a.png", "b.pdf", "c.svg", "d.csv")]
     for path in paths if before else []:
         path.write_bytes(before or b"")
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", FULL, *map(str, paths)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-B", "-c", FULL, *paths)
     assert not done.stderr
     lines = done.stdout.splitlines()
     assert [line.split(": ")[0] for line in lines] == [f"cannot write {path}" for path in paths]

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hand_records import cell, record
+from hand_records import cell, identified
 
 from svgpbench.config import BackendConfig, CellConfig, MethodConfig, SplitConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment
-from svgpbench.experiments.cell import identify
 from svgpbench.experiments.plan import Plan
 from svgpbench.output.result_table import Finals
 from svgpbench.results.collect import Collected, collect, collect_each
@@ -39,11 +38,7 @@ def plan(*configs: CellConfig) -> Plan:
 def stored(folder: Path, *configs: CellConfig, **of_record: Any) -> list[CellConfig]:
     """Records of cells under their ids."""
     for config in configs:
-        made = record(config, -1.0, **of_record)
-        cell_id, fingerprint, whole, version = identify(config)
-        facts = {"cell_id": cell_id, "data": made.data | {"fingerprint": fingerprint}}
-        whole_record = {"config": whole, "method_version": version}
-        write_record(folder, made.model_copy(update=facts | whole_record))
+        write_record(folder, identified(config, -1.0, **of_record))
     return list(configs)
 
 

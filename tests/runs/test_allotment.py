@@ -45,11 +45,23 @@ def test_a_quota_takes_cores_away_but_never_the_last(machine: Machine) -> None:
     assert usable_cores() == (0, 1)
 
 
-def test_a_quota_is_in_whole_cores_rounded_down(tmp_path: Path) -> None:
-    limit = tmp_path / "cpu.max"
-    for text, count in (("399999 100000", 3), ("400000 100000", 4), ("50000 100000", 0)):
-        limit.write_text(text)
-        assert cpu_quota(limit) == count
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("250000 100000\n", 2),
+        ("399999 100000", 3),
+        ("400000 100000", 4),
+        ("50000 100000", 0),
+        ("max 100000\n", None),
+        ("", None),
+    ],
+)
+def test_a_quota_is_in_whole_cores_rounded_down(
+    tmp_path: Path, text: str, count: int | None
+) -> None:
+    (tmp_path / "cpu.max").write_text(text)
+    assert cpu_quota(tmp_path / "cpu.max") == count
+    assert cpu_quota(tmp_path / "absent") is None
 
 
 def test_each_job_has_its_threads_of_cores_to_itself(machine: Machine) -> None:
@@ -66,6 +78,7 @@ def test_each_job_has_its_threads_of_cores_to_itself(machine: Machine) -> None:
     [
         (3, 2, "--jobs 3 of 2 threads need 6 cores, this machine has 5: at most --jobs 2"),
         (None, 6, "a cell needs 6 threads, this machine has 5 cores"),
+        (0, 1, "--jobs 0: at least 1"),
         (-1, 1, "--jobs -1: at least 1"),
     ],
 )

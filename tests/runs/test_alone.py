@@ -15,7 +15,7 @@ from svgpbench.experiments.identity import CellIdentity
 from svgpbench.results.records import Record
 from svgpbench.runs import pool
 from svgpbench.runs.cores import usable_cores
-from svgpbench.runs.events import Event, Finished, Planned, Started, Summary
+from svgpbench.runs.events import Event, Finished, Started, Summary
 from svgpbench.runs.process import WorkerKind
 from svgpbench.runs.queue import PlannedCell
 
@@ -88,15 +88,6 @@ def test_gpu_cells_share_a_process_and_one_that_measures_there_has_its_own(run: 
     assert len({r.data["pid"] for r in records}) == 2
 
 
-def test_a_measuring_cell_leaves_no_used_process_to_the_next(run: Run) -> None:
-    """On the CPU and of one kind, so that a kept worker would fit."""
-    records = run(
-        make_config("finish", 0, measures=True), make_config("finish", 1, measures=True)
-    ).records
-    assert len({r.data["pid"] for r in records}) == 2
-    assert all(r.worker.fresh and r.worker.cells_before == 0 for r in records)
-
-
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
@@ -158,20 +149,3 @@ def test_the_environment_is_that_of_the_worker_with_its_threads(run: Run) -> Non
     assert record.environment.threads == 2
     assert record.environment.affinity is None or len(record.environment.affinity) == 2
     assert record.config.threads == 2
-
-
-def test_more_cells_than_records_are_planned_and_none_is_lost(run: Run) -> None:
-    events: list[Event] = []
-    cells = [make_config("finish", seed, measures=seed > 1) for seed in range(4)]
-    run(*cells[:1], *cells[2:3])
-    summary = run(*cells, on_event=events.append)
-    assert events[0] == Planned(total=2, resumed=2, jobs=1)
-    assert [e.done for e in events if isinstance(e, Started)] == [0, 1]
-    assert [e.done for e in events if isinstance(e, Finished)] == [1, 2]
-    assert (summary.resumed, summary.total, len(summary.records), summary.interrupted) == (
-        2,
-        2,
-        2,
-        False,
-    )
-    assert summary.counts == {"ok": 2}

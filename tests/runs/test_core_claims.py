@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from fake_cells import make_config
+from process_watch import holder
 
 from svgpbench.results.records import Record
 from svgpbench.runs import core_locks, cores
@@ -31,13 +30,8 @@ sys.stdin.read()
 @contextmanager
 def another_run(path: Path, *cores: int) -> Iterator[str]:
     """A process that has one of the cores, and what it says of it."""
-    command = [sys.executable, "-c", OTHER, str(path), *map(str, cores)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdout is not None
-        yield other.stdout.readline().strip()
-        other.kill()
+    with holder(OTHER, path, *cores) as (_, said):
+        yield said
 
 
 @pytest.fixture
@@ -160,15 +154,9 @@ def test_another_user_can_neither_hold_nor_make_the_lock_file(path: Path, tmp_pa
         if folder.stat().st_uid == 0 and folder != Path("/"):
             folder.chmod(folder.stat().st_mode | 0o011)
     assert chosen((0, 1), 1) == ((0,), "")  # the file is there, and it is ours
-    command = [sys.executable, "-c", AS_ANOTHER, str(path)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdout is not None
-        said = other.stdout.readline()
+    with holder(AS_ANOTHER, path) as (_, said):
         assert said.startswith("(0,) cores cannot be reserved") and "user 0" in said
         assert chosen((0, 1), 1) == ((0,), "")
-        other.kill()
     core_locks._locks_of.cache_clear()
     os.chown(path, 65534, 65534)  # it was there first
     assert chosen((0, 1), 1)[1].endswith(f"{path}: it belongs to user 65534)")

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from itertools import pairwise
@@ -20,7 +19,7 @@ pytest.importorskip("distributed", reason="the extra `dask` is not installed")
 from dask_cluster import dask_cluster
 from distributed import Client
 from fake_cells import make_config
-from process_watch import children_with, until_gone
+from process_watch import children_with, until_gone, written_pids
 from test_killed_cell import CELL
 
 from svgpbench.errors import UserError
@@ -213,14 +212,11 @@ def test_cells_end_with_their_run(
 ) -> None:
     command = [sys.executable, "-c", RUN, str(tmp_path), address]
     parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    end = time.monotonic() + 60
-    while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text():
-        assert time.monotonic() < end and parent.poll() is None
-        time.sleep(0.05)
+    pids = written_pids(tmp_path / "pids", parent)
     parent.send_signal(how)
     printed, _ = parent.communicate(timeout=20)
     assert printed.split() == (["True"] if how == signal.SIGINT else [])
-    until_gone([int(pid) for pid in (tmp_path / "pids").read_text().split()], limit=30.0)
+    until_gone(pids, limit=30.0)
 
 
 def test_cells_that_measure_do_not_share_their_machine(run_there: Run, tmp_path: Path) -> None:
@@ -241,12 +237,15 @@ def test_a_real_cell_gives_the_bits_that_it_gives_here(client: Client, tmp_path:
     assert there.data == here.data
 
 
+class Stop:
+    """Says that the run is over, so that nobody waits for cores."""
+
+    def is_set(self) -> bool:
+        return True
+
+
 @pytest.mark.long
 def test_cores_are_claimed_between_cells_and_all_of_them_for_one_that_measures() -> None:
-    class Stop:
-        def is_set(self) -> bool:
-            return True
-
     cores, stop = usable_cores(), Stop()
     with reserved_cores(1, False, stop) as mine:
         assert mine == cores[:1]
@@ -263,10 +262,6 @@ def test_cores_are_claimed_between_cells_and_all_of_them_for_one_that_measures()
 
 
 def test_a_task_waits_for_the_cores_of_a_run_and_of_a_timing() -> None:
-    class Stop:
-        def is_set(self) -> bool:
-            return True
-
     cores, run = usable_cores(), CoreReservation()
     assert run.choose(cores, len(cores)) == cores and run.note == ""
     with pytest.raises(Stopped), reserved_cores(1, False, Stop()):

@@ -11,14 +11,13 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from fake_cells import identify, make_config
-from process_watch import until_gone
+from process_watch import holder, until_gone, written_pids
 
 from svgpbench.config import CellConfig
 from svgpbench.results.parquet_file import write_parquet_records
@@ -78,9 +77,11 @@ def finished(folder: Path, how: str = "", **options: object) -> tuple[int, str]:
 
 
 def numbers(folder: Path) -> list[tuple[object, ...]]:
-    """What tables are made of."""
+    """What tables are made of. Notes lie in each folder, so ids of cells differ between folders."""
     records = records_in(folder / "results", "fake").records
-    return [(r.cell_id, r.status, r.trace, r.metrics, r.data["fingerprint"]) for r in records]
+    return sorted(
+        ((r.status, r.trace, r.metrics, r.data["fingerprint"]) for r in records), key=repr
+    )
 
 
 @pytest.fixture(scope="module")
@@ -90,32 +91,29 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[object, 
         here = str(Path(__file__).parent)
         patch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
         assert finished(folder) == (0, f"{CELLS} 0 0 {CELLS}")
-    found = numbers(folder)
-    return [(*head, {**data}) if isinstance(data, dict) else (*head, data) for *head, data in found]
+    return numbers(folder)
 
 
 def all_as(undisturbed: list[tuple[object, ...]], folder: Path) -> bool:
     """Whether every cell has the undisturbed record, and no draft is left."""
     left = [path.name for path in (folder / "results").rglob("*.tmp")]
-    # notes lie elsewhere, so ids differ: what the cells gave is compared
-    return not left and sorted(map(repr, strip(numbers(folder)))) == sorted(
-        map(repr, strip(undisturbed))
-    )
+    return not left and numbers(folder) == undisturbed
 
 
-def strip(found: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
-    return [one[1:] for one in found]
+def kill_in_a_write(folder: Path) -> None:
+    """Start a run and kill it and its workers while it writes its fourth record."""
+    process = runner(folder, "stop in a write", start_new_session=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "in the middle\n"
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=10)
 
 
 def test_all_that_is_killed_in_the_middle_of_a_write_leaves_nothing_torn(
     tmp_path: Path, undisturbed: list[tuple[object, ...]]
 ) -> None:
-    process = runner(tmp_path, "stop in a write", start_new_session=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "in the middle\n"
+    kill_in_a_write(tmp_path)
     assert len(list((tmp_path / "results").rglob("*.tmp"))) == 1
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=10)
     assert len(numbers(tmp_path)) == 3
     assert finished(tmp_path) == (0, "5 3 0 5")
     assert all_as(undisturbed, tmp_path)
@@ -148,11 +146,7 @@ def without_privileges() -> None:
 def test_a_folder_that_becomes_read_only_is_one_line(
     tmp_path: Path, undisturbed: list[tuple[object, ...]]
 ) -> None:
-    process = runner(tmp_path, "stop in a write", start_new_session=True)
-    assert process.stdout is not None
-    process.stdout.readline()
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=10)
+    kill_in_a_write(tmp_path)
     folders = [tmp_path / "results", *(p for p in (tmp_path / "results").rglob("*") if p.is_dir())]
     for folder in folders:
         folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
@@ -189,12 +183,8 @@ def test_the_cells_of_a_run_that_is_killed_go_to_the_other(tmp_path: Path, run: 
         "slow = make_config('sleep_with_child', options={'pids': sys.argv[1] + '/pids'})\n"
         "run_cells([slow], results=Path(sys.argv[1]) / 'results', jobs=1, target='fake_cells')\n"
     )
-    other = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)])
-    end = time.monotonic() + 30
-    while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    worker, child = map(int, (tmp_path / "pids").read_text().split())
+    other = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], text=True)
+    worker, child = written_pids(tmp_path / "pids", other)
     told: list[Event] = []
 
     def on_event(event: Event) -> None:
@@ -248,6 +238,16 @@ def test_a_disk_without_locks_is_told_and_the_run_goes_on(
     assert "keeps no locks (No locks available): start no second run" in of_cells
 
 
+KEEPS_A_LOCK = """
+import sys
+from pathlib import Path
+from svgpbench.results.cell_locks import FileLocks
+locks = FileLocks.in_folder(Path(sys.argv[1]))
+print(locks.acquire(sys.argv[2]), flush=True)
+sys.stdin.read()
+"""
+
+
 def test_drafts_of_killed_runs_are_removed_but_not_those_of_a_run_that_goes_on(
     run: Run, tmp_path: Path
 ) -> None:
@@ -257,22 +257,10 @@ def test_drafts_of_killed_runs_are_removed_but_not_those_of_a_run_that_goes_on(
     drafts = [path.with_name(f".{identify(one).cell_id}.99999.tmp") for one in (cell, other)]
     for draft in drafts:
         draft.write_text("{")
-    holder = subprocess.Popen(
-        [
-            *(sys.executable, "-c"),
-            "import sys; from pathlib import Path; from svgpbench.results.cell_locks import FileLocks\n"
-            "locks = FileLocks.in_folder(Path(sys.argv[1])); print(locks.acquire(sys.argv[2]), flush=True)\n"
-            "sys.stdin.read()",
-            *(str(tmp_path / "results"), identify(other).cell_id),
-        ],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert holder.stdout is not None and holder.stdout.readline() == "True\n"
-    run(cell)
-    assert [draft.exists() for draft in drafts] == [False, True]
-    holder.communicate()
+    with holder(KEEPS_A_LOCK, tmp_path / "results", identify(other).cell_id) as (_, said):
+        assert said == "True"
+        run(cell)
+        assert [draft.exists() for draft in drafts] == [False, True]
 
 
 def test_a_file_that_changes_while_a_run_goes_on_gives_no_number_under_the_old_name(

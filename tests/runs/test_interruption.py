@@ -6,13 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from fake_cells import make_config
-from process_watch import running, until_gone
+from process_watch import running, until_gone, written_pids
 
 from svgpbench.results.store import records_in
 from svgpbench.runs.events import Summary
@@ -41,11 +40,7 @@ def start_run(folder: Path) -> tuple[subprocess.Popen[str], list[int]]:
         stdout=subprocess.PIPE,
         text=True,
     )
-    end = time.monotonic() + 20
-    while not (folder / "pids").exists() or not (folder / "pids").read_text():
-        assert time.monotonic() < end and parent.poll() is None
-        time.sleep(0.05)
-    return parent, [int(pid) for pid in (folder / "pids").read_text().split()]
+    return parent, written_pids(folder / "pids", parent)
 
 
 def test_ctrl_c_keeps_finished_records(tmp_path: Path, run: Callable[..., Summary]) -> None:

@@ -7,24 +7,16 @@ import time
 from pathlib import Path
 
 from process_watch import children_with
+from small_cell import config
 
-from svgpbench.config import CellConfig
+from svgpbench.config import InducingConfig, TrainingConfig
 from svgpbench.experiments.cell import identify
 from svgpbench.results.records import checkpoint_path
 from svgpbench.runs.pool import run_cells
 
-CELL = CellConfig.model_validate(
-    {
-        "experiment": "killed",
-        "data": {"name": "boston"},
-        "split": {},
-        "kernel": {},
-        "likelihood": {},
-        "inducing": {"count": 20},
-        "training": {"em_iterations": 30, "m_steps": 3, "batch_size": 100, "e_rate": 0.5},
-        "method": {"name": "t-svgp"},
-        "backend": {"name": "numpy"},
-    }
+CELL = config(
+    inducing=InducingConfig(count=20),
+    training=TrainingConfig(em_iterations=30, m_steps=3, batch_size=100, e_rate=0.5),
 )
 
 

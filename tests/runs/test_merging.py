@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from committed_records import committed, worked
+from interpreter import python
+from process_watch import holder
 
 from svgpbench.errors import UserError
 from svgpbench.results import merging
@@ -197,8 +197,7 @@ def test_a_merge_into_a_new_folder_keeps_others_off(
             "import sys; from pathlib import Path; from svgpbench.results.merging import merge\n"
             "merge([Path(sys.argv[1])], Path(sys.argv[2]))"
         )
-        command = [sys.executable, "-c", code, str(tmp_path / "a"), str(folder)]
-        others.append(subprocess.run(command, capture_output=True, text=True, check=False).stderr)
+        others.append(python("-c", code, tmp_path / "a", folder).stderr)
         return records_in(folder)
 
     monkeypatch.setattr(merging, "records_in", read_while_another_merges)
@@ -215,12 +214,8 @@ def test_two_merges_into_one_folder_do_not_lose_what_the_other_adds(tmp_path: Pa
         "import sys; from pathlib import Path; from svgpbench.results.merging import exclusive_lock\n"
         "with exclusive_lock(Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
     )
-    pipe = subprocess.PIPE
-    other = subprocess.Popen([sys.executable, "-c", code, str(results)], stdin=pipe, stdout=pipe)
-    assert other.stdout is not None
-    other.stdout.readline()
-    with pytest.raises(UserError, match="another command puts records into"):
+    refused = pytest.raises(UserError, match="another command puts records into")
+    with holder(code, results), refused:
         merge([tmp_path / "a"], results)
-    other.communicate()
     assert not (results / ".adam2021-fig3.1.tmp").exists()
     assert merge([tmp_path / "a"], results).existing == 1

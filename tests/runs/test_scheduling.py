@@ -16,7 +16,7 @@ from svgpbench.experiments.identity import CellIdentity
 from svgpbench.results.cell_locks import FileLocks
 from svgpbench.results.records import Record
 from svgpbench.results.store import records_in
-from svgpbench.runs.cores import cpu_quota, job_cores, usable_cores
+from svgpbench.runs.cores import usable_cores
 from svgpbench.runs.events import Event, Finished, Noticed, Planned, Started, Summary
 from svgpbench.runs.queue import CellQueue, PlannedCell
 from svgpbench.runs.scheduler import Scheduler
@@ -49,16 +49,22 @@ def test_a_cell_named_twice_runs_once(run: Run) -> None:
 
 
 def test_events_count_up_to_the_total(run: Run) -> None:
-    cells = [make_config("finish", seed) for seed in range(2)]
-    run(cells[0])
+    """Also over cells that measure, which run when the others have ended."""
+    cells = [make_config("finish", seed, measures=seed > 1) for seed in range(4)]
+    run(cells[0], cells[2])
     events: list[Event] = []
-    run(*cells, on_event=events.append)
+    summary = run(*cells, on_event=events.append)
     # cores that another test's run holds are noted
-    planned, started, finished = (x for x in events if not isinstance(x, Noticed))
-    assert planned == Planned(total=1, resumed=1, jobs=1)
-    assert isinstance(started, Started) and (started.done, started.total) == (0, 1)
-    assert isinstance(finished, Finished) and (finished.done, finished.total) == (1, 1)
-    assert finished.record.cell_id == started.cell_id
+    planned, *told = (x for x in events if not isinstance(x, Noticed))
+    assert planned == Planned(total=2, resumed=2, jobs=1)
+    assert [(type(x), x.done, x.total) for x in told if isinstance(x, Started | Finished)] == [
+        *((Started, 0, 2), (Finished, 1, 2)),
+        *((Started, 1, 2), (Finished, 2, 2)),
+    ]
+    started = [x.cell_id for x in told if isinstance(x, Started)]
+    assert started == [x.record.cell_id for x in told if isinstance(x, Finished)]
+    assert (summary.resumed, summary.total, summary.interrupted) == (2, 2, False)
+    assert summary.counts == {"ok": 2}
 
 
 def test_a_worker_sees_its_threads(run_one: Callable[..., Record]) -> None:
@@ -77,25 +83,6 @@ def test_two_jobs_have_workers_of_their_own_cores(run: Run) -> None:
     affinities = [r.environment.affinity for r in records if r.environment is not None]
     assert len(affinities) == 4
     assert len(set(affinities)) == 2
-
-
-def test_more_jobs_than_cores_are_refused() -> None:
-    cores = len(usable_cores())
-    assert len(job_cores(None, 1)) == cores
-    with pytest.raises(UserError, match=f"at most --jobs {cores}"):
-        job_cores(cores + 1, 1)
-    with pytest.raises(UserError, match="threads"):
-        job_cores(None, cores + 1)
-    with pytest.raises(UserError, match="at least 1"):
-        job_cores(0, 1)
-
-
-def test_a_containers_cpu_limit_counts(tmp_path: Path) -> None:
-    limit = tmp_path / "cpu.max"
-    for text, cores in (("250000 100000\n", 2), ("max 100000\n", None), ("", None)):
-        limit.write_text(text)
-        assert cpu_quota(limit) == cores
-    assert cpu_quota(tmp_path / "absent") is None
 
 
 def test_a_failing_listener_ends_the_run_but_not_its_records(run: Run, tmp_path: Path) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from fake_cells import make_config
+from process_watch import holder
 
 from svgpbench.runs import memory_mappings
 from svgpbench.runs.events import Summary
@@ -26,25 +27,17 @@ sys.stdin.read()
 """
 
 
-@pytest.fixture(params=[2_000, 40_000])
-def holder(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
-    """A process that holds so many mappings more than Python's own, and their number."""
-    command = [sys.executable, "-c", HOLDS, str(request.param)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        yield process.pid, request.param
-        process.kill()
-
-
-def test_mappings_are_counted_and_more_than_a_share_is_worn(holder: tuple[int, int]) -> None:
-    pid, count = holder
-    held, allowed = memory_mappings.mappings(pid), memory_mappings.mappings_allowed()
-    assert held is not None
-    assert allowed is not None
-    assert count <= held < count + 1_000
-    assert memory_mappings.near_mapping_limit(pid, 10) is (held > allowed / 2)
-    assert not memory_mappings.near_mapping_limit(pid, 11)  # it is not looked at
+@pytest.mark.parametrize("count", [2_000, 40_000])
+def test_mappings_are_counted_and_more_than_a_share_is_worn(count: int) -> None:
+    """Of a process that holds so many more than Python's own."""
+    with holder(HOLDS, count) as (pid, said):
+        assert said == "ready"
+        held, allowed = memory_mappings.mappings(pid), memory_mappings.mappings_allowed()
+        assert held is not None
+        assert allowed is not None
+        assert count <= held < count + 1_000
+        assert memory_mappings.near_mapping_limit(pid, 10) is (held > allowed / 2)
+        assert not memory_mappings.near_mapping_limit(pid, 11)  # it is not looked at
 
 
 def test_a_process_that_has_ended_is_not_worn() -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from interpreter import python
 from small_site import Made
 
 if TYPE_CHECKING:
@@ -31,14 +30,8 @@ def pages(made: Made, prepared: Path, tmp_path_factory: pytest.TempPathFactory) 
         ("docs/_build/prepare.py", made.folder, prepared),
         ("-m", "mkdocs", "build", "--strict", "--site-dir", out),
     ):
-        done = subprocess.run(
-            [sys.executable, *map(str, command)],
-            cwd=ROOT,
-            env={**os.environ, "SVGPBENCH_DOCS": str(prepared)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environment = {**os.environ, "SVGPBENCH_DOCS": str(prepared)}
+        done = python(*command, cwd=ROOT, env=environment)
         assert done.returncode == 0, done.stderr
         assert not re.search("^(WARNING|ERROR)", done.stderr, re.MULTILINE), done.stderr
     return out

@@ -7,11 +7,20 @@ from pathlib import Path
 import pytest
 from small_site import judged
 
-from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
 from svgpbench.site import building, folder
 from svgpbench.site.building import build_site
 from svgpbench.site.folder import MARK
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Path:
+    """The folder of a site that was made before."""
+    out = tmp_path / "site"
+    out.mkdir()
+    (out / MARK).touch()
+    (out / "index.html").write_text("the one before")
+    return out
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
@@ -39,43 +48,23 @@ def test_a_package_that_is_not_there_is_named(
 
 
 def test_a_site_that_fails_leaves_the_one_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, before: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "speed").mkdir()
-    out = tmp_path / "site"
-    out.mkdir()
-    (out / MARK).touch()
-    (out / "index.html").write_text("the one before")
+    (tmp_path / "results" / "speed").mkdir(parents=True)
 
     def fails(fields: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(building, "method_facts", fails)
     with pytest.raises(UserError, match="No space left"):
-        build_site(judged(tmp_path / "results"), tmp_path / "results", out)
-    assert (out / "index.html").read_text() == "the one before"
+        build_site(judged(tmp_path / "results"), tmp_path / "results", before)
+    assert (before / "index.html").read_text() == "the one before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["results", "site"]
 
 
-def test_results_that_are_not_there_are_one_line_and_code_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert exit_code(["report", "--results", "nowhere"]) == 2
-    assert capsys.readouterr().err == (
-        "error: --results nowhere: there is no such folder; name one with records\n"
-    )
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_site_that_cannot_be_moved_into_place_leaves_the_one_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, before: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "site"
-    out.mkdir()
-    (out / MARK).touch()
-    (out / "index.html").write_text("the one before")
     rename = Path.rename
 
     def fails(path: Path, target: Path) -> Path:
@@ -84,7 +73,7 @@ def test_a_site_that_cannot_be_moved_into_place_leaves_the_one_before(
         return rename(path, target)
 
     monkeypatch.setattr(Path, "rename", fails)
-    with pytest.raises(UserError, match="Input/output error"), folder.replaced(out):
+    with pytest.raises(UserError, match="Input/output error"), folder.replaced(before):
         pass
-    assert (out / "index.html").read_text() == "the one before"
+    assert (before / "index.html").read_text() == "the one before"
     assert [path.name for path in tmp_path.iterdir()] == ["site"]

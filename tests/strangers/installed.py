@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
+from interpreter import Done, python
+
 HERE = Path(__file__).parent
-Done = subprocess.CompletedProcess[str]
 
 
 def register(source: Path, into: Path) -> None:
@@ -39,14 +38,8 @@ class Place:
 
     def python(self, *arguments: str, **variables: str) -> Done:
         """The interpreter with the packages."""
-        return subprocess.run(
-            [sys.executable, *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": self.path, "COLUMNS": "160", **variables},
-        )
+        environment = {**os.environ, "PYTHONPATH": self.path, "COLUMNS": "160", **variables}
+        return python(*arguments, cwd=self.folder, env=environment)
 
     def run(self, *arguments: str, **variables: str) -> Done:
         """The command line with the packages."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -143,7 +142,3 @@ def test_it_is_listed(place: Place) -> None:
     (backend,) = [row for row in listed["backends"] if row["name"] == "slate"]
     assert (backend["installed"], backend["version"]) == (True, "0.7")
     assert "mean-field" in {row["name"] for row in listed["methods"]}
-
-
-def test_the_folder_of_the_package_holds_no_results() -> None:
-    assert not list(Path(HERE).rglob("runs"))
