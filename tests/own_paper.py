@@ -78,7 +78,7 @@ fidelity = "as printed"
 claim = "five points have a lower NLPD than two"
 predicate = "lower on more than half of the data sets"
 finding = "The NLPD is lower on {nlpd.held} of {nlpd.cases} data sets."
-hangs_on = "the data"
+depends_on = "the data"
 artefacts = ["fig1"]
 [[claims.parts]]
 core = true
@@ -98,7 +98,7 @@ fidelity = "as printed"
 claim = "NLPD 9.5"
 predicate = "the print lies in the interval"
 finding = "The NLPD is {nlpd.value}."
-hangs_on = "the split"
+depends_on = "the split"
 artefacts = ["fig1"]
 [[claims.parts]]
 core = true
@@ -121,7 +121,7 @@ fidelity = "algebra"
 claim = "one and one are two"
 predicate = "a residual of rounding"
 finding = "The sum is right to {sum.value}."
-hangs_on = "nothing"
+depends_on = "nothing"
 artefacts = ["algebra"]
 parts = [{ core = true, key = "sum", predicate = "identity", says = "the sum", artefact = "algebra" }]
 
@@ -134,7 +134,7 @@ fidelity = "as printed"
 claim = "the sea is blue"
 predicate = "by eye"
 finding = "Nobody looked."
-hangs_on = "the weather"
+depends_on = "the weather"
 artefacts = ["fig2"]
 """
 

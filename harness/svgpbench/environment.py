@@ -61,7 +61,7 @@ def describe(threads: int, device: str = "cpu") -> Environment:
         memory_bytes=psutil.virtual_memory().total,
         gpu=gpu_model() if device == "cuda" else None,
         versions=installed_versions(),
-        lock=locked(),
+        lock=installed_requirements(),
         plugins=loaded_plugins(),
         thread_pools=thread_pools(),
         commit=commit,
@@ -108,7 +108,7 @@ def installed_versions() -> dict[str, str]:
 
 
 @functools.cache
-def locked() -> tuple[str, ...]:
+def installed_requirements() -> tuple[str, ...]:
     """Return every installed package as `name==version`, except svgpbench, whose commit is recorded."""
     # a set: `distributions` yields a package once for each folder of sys.path that has it
     pins = {f"{found.name}=={found.version}" for found in distributions() if found.name != OURS}

@@ -124,7 +124,7 @@ def _loaded(group: str, point: EntryPoint) -> Any:
     what = f"{GROUPS[group]} {point.name!r}{_owner(point)}"
     try:
         found = point.load()
-        why = _misfit(group, point.name, found)
+        why = _missing_attributes(group, point.name, found)
     except UserError as error:
         raise UserError(f"{what} cannot be loaded: {error}") from error
     except (
@@ -234,7 +234,7 @@ GROUPS_WITH_DEFAULTS = (METHODS, LIKELIHOODS, KERNELS, INDUCING)
 """Groups of dataclasses in which every field has a default."""
 
 
-def _misfit(group: str, name: str, found: Any) -> str:
+def _missing_attributes(group: str, name: str, found: Any) -> str:
     """Return the reason why a loaded object is not a valid member of its group; empty if it is valid."""
     if group in GROUPS_WITH_NAMES and (own := getattr(found, "name", None)) != name:
         return f"it calls itself {own!r}; `name` must be that of its entry point"

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from svgpbench.posterior import Posterior, fit
 from svgpbench.posterior.defaults import AUTO
 from svgpbench.posterior.fit import Named
-from svgpbench.posterior.given import frame_of, refuse_masked
+from svgpbench.posterior.inputs import frame_of, refuse_masked
 
 Floats = npt.NDArray[np.float64]
 

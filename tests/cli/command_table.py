@@ -375,7 +375,7 @@ WRONG_KEYS: tuple[tuple[str, str, str], ...] = (
     ('name = "t-svgp"', 'name = "t-svgp"\ninducing = { gamma = 8 }',
      "method 't-svgp' has one basis: remove inducing.gamma"),
     ('name = "t-svgp"', 'name = "t-svgp"\n[presets.p]\nsampled_on = ["numpy"]',
-     "sampled_on: numpy runs every cell; leave it out"),
+     "spot_check_backends: numpy runs every cell; leave it out"),
     # likelihoods
     (GAUSSIAN, '{ name = "gausian" }', "unknown likelihood 'gausian'"),
     (GAUSSIAN, '{ name = "bernoulli-probit" }', "is for classification"),

@@ -329,7 +329,9 @@ def test_fixed_splits_are_named_or_the_first(tmp_path: Path) -> None:
 
 def sampled(**selection: object) -> list[CellConfig]:
     fig3_ = load_experiment("adam2021-fig3")
-    paper = fig3_.presets["paper"].model_copy(update={"sampled_on": ("torch", "tensorflow")})
+    paper = fig3_.presets["paper"].model_copy(
+        update={"spot_check_backends": ("torch", "tensorflow")}
+    )
     changed = fig3_.model_copy(update={"presets": {"paper": paper}})
     return resolve(changed, "paper", Selection(**selection))  # type: ignore[arg-type]
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from faulty_server import Server, faulty_server
 from interpreter import Done, python
 from mirror import mirrored_registry
-from wayward_server import Server, wayward_server
 
 from svgpbench_datasets import DatasetEntry, Registry
 from svgpbench_datasets.files import DataFile
@@ -53,7 +53,7 @@ REGISTRY = Sets()
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with wayward_server() as running:
+    with faulty_server() as running:
         yield running
 
 

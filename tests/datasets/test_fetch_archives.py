@@ -17,8 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from faulty_server import Server
 from wanted_files import CONTENT, FAST, answers, fetch_file, left_in, wanted
-from wayward_server import Server
 
 from svgpbench_datasets import DataError, load_user_table
 from svgpbench_datasets.fetch.fetching import Fetcher

@@ -10,9 +10,9 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+from faulty_server import Server
 from interpreter import Done, python
 from wanted_files import CONTENT, PAGE, ROADS, entry, left_in, unseen, wanted
-from wayward_server import Server
 
 Run = Callable[..., Done]
 

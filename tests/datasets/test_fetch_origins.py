@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from faulty_server import Server, until
 from wanted_files import CONTENT, IMPATIENT, ROADS, fetch_file, left_in, wanted
-from wayward_server import Server, until
 
 from svgpbench_datasets import DataError
 from svgpbench_datasets.fetch.cache import cache_folder

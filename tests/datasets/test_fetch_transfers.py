@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faulty_server import Server
 from wanted_files import CONTENT, FAST, IMPATIENT, answers, fetch_file, left_in, wanted
-from wayward_server import Server
 
 from svgpbench_datasets.fetch.limits import DownloadLimits, Progress
 

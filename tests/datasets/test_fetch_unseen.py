@@ -13,9 +13,9 @@ import absent_files as made
 import numpy as np
 import pytest
 from declared import write_registry
+from faulty_server import Server
 from pydantic import ValidationError
 from wanted_files import PAGE, ROADS, answers, entry, fetch_file, left_in, unseen, wanted
-from wayward_server import Server
 
 from svgpbench_datasets import DataError, DataFile, DatasetEntry, Registry
 from svgpbench_datasets.fetch.cache import is_cached, sha256_of

@@ -50,7 +50,7 @@ kernel = { variance = 2.0 }
 
 [presets]
 quick = { data = ["arm"], methods = ["a"], run_folds = [0], seeds = [1] }
-paper = { where = { N = [5.0] }, sampled_on = ["jax"], chosen_from = "quick" }
+paper = { where = { N = [5.0] }, spot_check_backends = ["jax"], chosen_from = "quick" }
 """
 
 

@@ -606,7 +606,7 @@ def stands(part: Part) -> Graded:
 
 
 def timed(part: Part) -> Graded:
-    """Grade ratios of times by round of one session: `ratio`, `as_long` and `gain`."""
+    """Grade ratios of times by round of one session: `ratio`, `as-long` and `gain`."""
     timing, predicate, effects = part.artefact["evidence"], part.of["predicate"], {}
     if not (RESULTS / timing["record"]).exists():
         raise NotRun(timing["record"])
@@ -638,7 +638,7 @@ def timed(part: Part) -> Graded:
         effects[problem] = Effect("" if predicate == "ratio" else outcome, value, low, high)
     if predicate == "gain":
         return Graded(over_cases(effects.values(), ("better",)), effects)
-    if predicate == "as_long":
+    if predicate == "as-long":
         words = {"equal": "holds", "undecided": "open"}
         grades = [words.get(effect.outcome, "fails") for effect in effects.values()]
         return Graded(combined(grades, part.rules), effects)
@@ -726,7 +726,7 @@ PREDICATES: dict[str, Callable[[Part], Graded]] = {
     "more-often": more_often, "tolerates": tolerates, "sensitive": sensitive, "within": within,
     "number": number, "sooner": sooner, "converges": converges, "drifts": drifts, "drives": drives,
     "leads": leads, "spread": spread, "band": band, "stands": stands,
-    "ratio": timed, "as_long": timed, "gain": timed, "reaches": reaches,
+    "ratio": timed, "as-long": timed, "gain": timed, "reaches": reaches,
 }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from svgpbench.results.records import Record
 from svgpbench.results.trace_measures import frame_of
 from svgpbench.stats.effects import Outcome
 from svgpbench.stats.over_sets import data_sets
-from svgpbench.stats.pairs import OneDataSet
+from svgpbench.stats.pairs import PairedRuns
 from svgpbench.stats.rules import Rules
 
 RESULTS: Final = Path(__file__).parents[2] / "results"
@@ -56,7 +56,7 @@ def cut(record: Record, share: float) -> Record:
     return record.model_copy(update={"trace": trace, "metrics": metrics})
 
 
-def cases(records: Sequence[Record], measure: str) -> dict[str, OneDataSet]:
+def cases(records: Sequence[Record], measure: str) -> dict[str, PairedRuns]:
     """Return the data sets of some records by name."""
     frame = frame_of(records)
     ends = pd.DataFrame(columns_of_ends(records, frame), frame.index)
@@ -65,7 +65,7 @@ def cases(records: Sequence[Record], measure: str) -> dict[str, OneDataSet]:
     return {case.data: case for case in data_sets(frame.copy(), measure)}
 
 
-def outcome(case: OneDataSet, pair: tuple[str, str], factor: float) -> str:
+def outcome(case: PairedRuns, pair: tuple[str, str], factor: float) -> str:
     """Return the outcome of a comparison; of single runs, where the difference lies."""
     rules = Rules(drift=factor, chaos=False)
     compared = case.every_run if case.lacks_interval(*pair) else case.effect

@@ -12,7 +12,7 @@ from planted_frames import planted, together
 
 from svgpbench.stats.convergence import BoundTrace
 
-NEVER: Final = math.inf
+NOT_REACHED: Final = math.inf
 STEPS: Final = (0.96, 0.995, 1.0)
 """The share of the way at which a run is near by 5 %, by 1 % and by 0.1 %."""
 
@@ -22,8 +22,8 @@ When = float | tuple[float, float, float] | None
 
 def trace(when: When, best: float = 1.0, start: float = 0.0) -> BoundTrace:
     """A bound that goes from `start` to `best` in steps, one at each T."""
-    times = when if isinstance(when, tuple) else (when or NEVER,) * 3
-    looks = sorted({0.5, *(t for t in times if t != NEVER), 1e5})
+    times = when if isinstance(when, tuple) else (when or NOT_REACHED,) * 3
+    looks = sorted({0.5, *(t for t in times if t != NOT_REACHED), 1e5})
     share = [
         max((s for t, s in zip(times, STEPS, strict=True) if t <= at), default=0.0) for at in looks
     ]

@@ -39,7 +39,7 @@ kind = "exact"
 fidelity = "algebra"
 claim = "planted"
 predicate = "a test"
-hangs_on = "nothing"
+depends_on = "nothing"
 finding = "planted"
 artefacts = ["algebra"]
 """

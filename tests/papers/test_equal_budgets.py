@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from planted_frames import around, planted, reversed_around, together
 from planted_grades import AB, DIRECTION, MIXED, NO, OPEN, YES, judged
-from planted_traces import NEVER, converging
+from planted_traces import NOT_REACHED, converging
 from pydantic import ValidationError
 from scipy import stats
 from test_evidence import traced
@@ -400,7 +400,7 @@ def test_who_is_sooner_is_the_mean_log_ratio_over_starts() -> None:
 
 
 def test_a_run_that_has_not_converged_counts_with_its_budget() -> None:
-    found = judged(seeds([10.0] * 5, [NEVER] * 4 + [20.0]), "sooner", methods=["A", "B"])
+    found = judged(seeds([10.0] * 5, [NOT_REACHED] * 4 + [20.0]), "sooner", methods=["A", "B"])
     logs = np.log([1e4] * 4 + [2.0])
     assert found.effects[0].value == pytest.approx(math.exp(logs.mean()))
 

@@ -54,7 +54,7 @@ def judged(
 ) -> Judged:
     stated: dict[str, Any] = {
         "id": "adam2021-01", "title": "planted", "where": "here", "kind": "exact", "fidelity": "algebra",
-        "claim": "planted", "predicate": "planted", "hangs_on": "nothing", "finding": "It is so.",
+        "claim": "planted", "predicate": "planted", "depends_on": "nothing", "finding": "It is so.",
         "artefacts": ["algebra"], "parts": parts,
     }  # fmt: skip
     claim = Claim.model_validate(stated | keys)

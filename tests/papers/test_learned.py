@@ -8,7 +8,7 @@ import pytest
 
 from svgpbench.benchmarks.records import append
 from svgpbench.benchmarks.time_to_target.plan import Contestant, Run, read_learning_plan
-from svgpbench.benchmarks.time_to_target.records import Look, TrainingRecord
+from svgpbench.benchmarks.time_to_target.records import Evaluation, TrainingRecord
 from svgpbench.environment import OURS
 from svgpbench.papers import load_paper
 from svgpbench.papers.evidence.training import load_curves
@@ -37,7 +37,7 @@ def trained(
         seconds = RACE.search_s if search else RACE.seconds
         contestant = Contestant(library, method)
         run = Run(PLAN.digest(PROBLEM), PROBLEM, contestant, search, mode, RATES, seed, seconds)
-        seen = tuple(Look(*look[:3], None if search else look[3]) for look in looks)
+        seen = tuple(Evaluation(*look[:3], None if search else look[3]) for look in looks)
         facts = {"mode": mode, "looks": seen, "versions": {library: "2.9.2"}}
         status = "error" if seed == died and not search else "ok"
         append(results / "learning", TrainingRecord(run=run, status=status, **facts))

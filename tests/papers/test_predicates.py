@@ -290,7 +290,7 @@ FASTER, LITTLE, SLOWER, FEW = (5.0,) * 5, (2.0,) * 5, (0.5,) * 5, (5.0,) * 4
     ],
 )
 def test_as_long_by_both_quartiles(ratios: tuple[float, ...], verdict: Grade) -> None:
-    assert judged(rounds(*ratios), "as_long", methods=("A", "B")).grade == verdict
+    assert judged(rounds(*ratios), "as-long", methods=("A", "B")).grade == verdict
 
 
 def test_a_claim_of_a_size_holds_in_direction_where_the_ratio_is_far_larger() -> None:

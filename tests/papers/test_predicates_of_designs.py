@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from planted_frames import Values, around, planted, reversed_around, together
 from planted_grades import MIXED, NO, OPEN, YES, judged
-from planted_traces import NEVER, converging
+from planted_traces import NOT_REACHED, converging
 from pydantic import ValidationError
 from scipy import stats
 
@@ -165,7 +165,7 @@ def test_the_interval_of_a_coefficient_is_that_of_least_squares() -> None:
 
 def test_a_run_that_never_converges_stands_at_its_own_budget() -> None:
     def censored(cell: Mapping[str, float]) -> tuple[float, float]:
-        return (100.0, NEVER) if cell["M"] == 100 else (100.0, 100.0)
+        return (100.0, NOT_REACHED) if cell["M"] == 100 else (100.0, 100.0)
 
     (effect,) = judged(grid(censored, budget=10_000), "drives", **OF_M).effects
     assert effect.value == pytest.approx(math.log(100), abs=0.011)  # the wobble is of 1 %
@@ -180,7 +180,7 @@ def test_a_factor_whose_interval_crosses_the_region_is_undecided() -> None:
 
 def test_a_run_that_never_settles_stands_at_its_budget_and_two_tell_nothing() -> None:
     def censored(cell: Mapping[str, float]) -> tuple[float, float]:
-        return (NEVER, NEVER) if cell["N"] == 100 else (100.0, NEVER)
+        return (NOT_REACHED, NOT_REACHED) if cell["N"] == 100 else (100.0, NOT_REACHED)
 
     (effect,) = judged(grid(censored, budget=1000), "drives", **OF_M, drives=False).effects
     assert effect.outcome == "leaves alone"

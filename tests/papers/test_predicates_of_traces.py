@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from planted_frames import planted, together
 from planted_grades import DIRECTION, MIXED, NO, OPEN, YES, judged
-from planted_traces import NEVER, When, converging, on_sets
+from planted_traces import NOT_REACHED, When, converging, on_sets
 
 from svgpbench.papers.grades import Grade
 from svgpbench.stats.rules import Rules
@@ -53,7 +53,7 @@ def test_within_on_one_data_set_and_not_on_another_is_mixed() -> None:
     [
         ([1, 1000], YES),
         ([1, 1001], MIXED),
-        ([2000, NEVER], NO),
+        ([2000, NOT_REACHED], NO),
         ([1, None], OPEN),
         ([(1, 10, 1000)], YES),
         ([(1, 10, 2000)], MIXED),  # holds at 5 % and 1 %, fails at 0.1 %
@@ -73,7 +73,7 @@ def test_a_claim_that_turns_with_the_tolerance_says_where() -> None:
 
 
 def test_a_run_that_never_converges_is_at_least_as_long_as_any_budget() -> None:
-    frame = converging({"A": [NEVER, NEVER]})
+    frame = converging({"A": [NOT_REACHED, NOT_REACHED]})
     assert judged(frame, "converges", method="A", at_least=1000).grade == YES
 
 
@@ -95,7 +95,7 @@ def test_the_way_starts_at_the_larger_first_bound_of_those_compared() -> None:
 
 SOONER, LATER = ([10, 20], [12, 30]), ([12, 30], [10, 20])
 TIE, BOTH_WAYS = ([10, 20], [10.5, 20]), ([10, 20], [20, 10])
-CENSORED = ([NEVER, NEVER], [NEVER, NEVER])
+CENSORED = ([NOT_REACHED, NOT_REACHED], [NOT_REACHED, NOT_REACHED])
 Sets = tuple[tuple[Sequence[When], Sequence[When]], ...]
 
 
@@ -106,11 +106,11 @@ Sets = tuple[tuple[Sequence[When], Sequence[When]], ...]
         ((LATER,), NO, NO),
         ((TIE,), NO, YES),
         ((BOTH_WAYS,), OPEN, OPEN),
-        ((([10, 10], [NEVER, NEVER]),), YES, NO),
-        ((([NEVER, NEVER], [10, 10]),), NO, NO),
+        ((([10, 10], [NOT_REACHED, NOT_REACHED]),), YES, NO),
+        ((([NOT_REACHED, NOT_REACHED], [10, 10]),), NO, NO),
         ((CENSORED,), OPEN, OPEN),  # what is censored twice is no tie
         ((CENSORED, CENSORED, SOONER), YES, NO),  # and does not vote
-        ((([NEVER, 10], [NEVER, 20]),), YES, NO),
+        ((([NOT_REACHED, 10], [NOT_REACHED, 20]),), YES, NO),
         ((([None, 10], [20, 20]),), OPEN, OPEN),
         ((SOONER, SOONER, TIE), YES, NO),
         ((SOONER, SOONER, LATER), MIXED, NO),
@@ -128,10 +128,15 @@ def test_sooner_and_as_soon(sets: Sets, faster: Grade, as_fast: Grade) -> None:
     [
         ((1, 2, 3), (10, 20, 30), YES, ""),
         ((1, 2, 300), (10, 20, 30), MIXED, "holds at 5 % and 1 %, fails at 0.1 %"),
-        ((1, 2, NEVER), (10, 20, NEVER), YES, "holds at 5 % and 1 %, censored at 0.1 %"),
-        ((1, 2, NEVER), (10, 20, 30), MIXED, "holds at 5 % and 1 %, fails at 0.1 %"),
+        (
+            (1, 2, NOT_REACHED),
+            (10, 20, NOT_REACHED),
+            YES,
+            "holds at 5 % and 1 %, censored at 0.1 %",
+        ),
+        ((1, 2, NOT_REACHED), (10, 20, 30), MIXED, "holds at 5 % and 1 %, fails at 0.1 %"),
         ((10, 20, 30), (1, 2, 3), NO, ""),
-        ((NEVER,) * 3, (NEVER,) * 3, OPEN, "censored at 5 % and 1 % and 0.1 %"),
+        ((NOT_REACHED,) * 3, (NOT_REACHED,) * 3, OPEN, "censored at 5 % and 1 % and 0.1 %"),
     ],
 )
 def test_three_tolerances_agree_or_the_claim_is_mixed(
@@ -202,5 +207,5 @@ def test_drifts_stand_in_the_order_of_the_records() -> None:
 
 
 def test_where_the_bound_never_converges_nothing_is_said_of_a_drift() -> None:
-    frame = drifting(1.0, when=NEVER)
+    frame = drifting(1.0, when=NOT_REACHED)
     assert judged(frame, "drifts", method="A", at_least=0.05).grade == OPEN

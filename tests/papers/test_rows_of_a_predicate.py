@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from planted_frames import around, planted, reversed_around, together
 from planted_grades import DIRECTION, NO, OPEN, YES, judged
-from planted_traces import NEVER, converging
+from planted_traces import NOT_REACHED, converging
 
 from svgpbench.papers.grades import Grade
 from svgpbench.stats.effects import Effect
@@ -215,7 +215,7 @@ MOVED: dict[str, tuple[str, pd.DataFrame, dict[str, Any], tuple[Grade, Grade, Gr
         PAIR | {"at_least": 1.2, "at_most": 8.0},
         (DIRECTION, YES, YES),  # of a logarithm half as large, and twice
     ),
-    "as long": ("as_long", timed(1.15, 1.16), PAIR, (NO, NO, YES)),
+    "as long": ("as-long", timed(1.15, 1.16), PAIR, (NO, NO, YES)),
     "exponent": (
         "exponent",
         pd.DataFrame({"M": [10, 100], "flops": [1.0, 10**2.08]}),
@@ -251,12 +251,14 @@ def test_of_an_even_number_of_runs_the_middle_is_the_lower_one() -> None:
     keys = {"method": "A", "at_least": 0.9}
     (within,) = judged(planted({"A": [0.91, 0.99]}), "within", **NLPD, **keys).effects
     assert of_effect(within) == ("a", 0.91, 0.91, 0.99)
-    (sooner,) = judged(converging({"A": [10, 10], "B": [20, NEVER]}), "sooner", **PAIR).effects
-    assert of_effect(sooner) == ("a", 2.0, 2.0, NEVER)
+    (sooner,) = judged(
+        converging({"A": [10, 10], "B": [20, NOT_REACHED]}), "sooner", **PAIR
+    ).effects
+    assert of_effect(sooner) == ("a", 2.0, 2.0, NOT_REACHED)
 
 
 def test_what_is_shown_of_two_tolerances_is_the_looser_one() -> None:
-    frame = converging({"A": [(1, 2, NEVER)], "B": [(10, 30, NEVER)]})
+    frame = converging({"A": [(1, 2, NOT_REACHED)], "B": [(10, 30, NOT_REACHED)]})
     (effect,) = judged(frame, "sooner", **PAIR).effects
     assert of_effect(effect) == ("a", 10.0, 10.0, 10.0)
 

@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from svgpbench.numbers_file import save_arrays
+from svgpbench.npz import save_arrays
 
 
 def test_arrays_come_back_under_their_names_and_nothing_beside_them() -> None:

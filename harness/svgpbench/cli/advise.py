@@ -15,7 +15,7 @@ from svgpbench.cli.printing import print_json, show
 from svgpbench.config import DataConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import load_data
-from svgpbench.experiments.error_messages import data_errors_are_the_users
+from svgpbench.experiments.error_messages import as_user_errors
 from svgpbench.experiments.leaks import audit_table, leak_notes, target_notes
 from svgpbench.output.table import Column, Table, number
 from svgpbench.plugins import LIKELIHOODS, find, load, registry_of
@@ -137,6 +137,6 @@ def _sizes(config: DataConfig) -> tuple[TargetKind, int, int]:
     if config.path is not None:
         n, dimensions = load_data(config).X.shape
         return TargetKind(str(config.task)), int(n), int(dimensions)
-    with data_errors_are_the_users():
+    with as_user_errors():
         entry = registry_of(config.name).describe(config.name)
     return TargetKind(entry.task), entry.rows, len(entry.features)

@@ -23,7 +23,7 @@ from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import FAILED, print_json
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
-from svgpbench.experiments.error_messages import data_errors_are_the_users
+from svgpbench.experiments.error_messages import as_user_errors
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets.files import File
 
@@ -74,7 +74,7 @@ def fetch_command(
     if downloads and dry_run:
         raise UserError("--from downloads nothing: leave --dry-run out")
     entries = _requested_entries(names or (), experiment or (), every)
-    with data_errors_are_the_users():
+    with as_user_errors():
         folder = cache_folder(cache)
         rows = list(file_rows(entries, folder, mirror or mirrors_from_environment()))
         others = list(without_files(entries, folder))
@@ -108,7 +108,7 @@ def _requested_entries(
         requested += [
             data.name for problem in problems for data in problem.data if data.path is None
         ]
-    with data_errors_are_the_users():
+    with as_user_errors():
         if every:
             requested += [name for registry in registries() for name in registry.names()]
         if not requested:

@@ -156,8 +156,8 @@ def learn_command(
 def _print(plan: LearningPlan, entries: dict[str, list[ContestantRuns]]) -> None:
     """Print the tables of each problem, then those of all problems."""
     for name, runs in entries.items():
-        race = plan.problems[name]
-        tables = [table(name, race, runs) for table in (search_table, end_table, target_table)]
+        settings = plan.problems[name]
+        tables = [table(name, settings, runs) for table in (search_table, end_table, target_table)]
         show(*tables, notes=notes(name, runs))
     if tables := [x for x in (saved_table(plan, entries), profile_table(entries)) if x.rows]:
         show("", *tables)

@@ -20,7 +20,7 @@ from svgpbench.results.records import Record
 from svgpbench.results.trace_measures import frame_of
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MEASURES
-from svgpbench.stats.pairs import OneDataSet
+from svgpbench.stats.pairs import PairedRuns
 
 NO_SETTING = ("data.path", "backend.", "method.label")
 """Settings that do not change the numbers of a cell; those ending in `.` are prefixes."""
@@ -183,7 +183,7 @@ def _groups(pairs: Pairs, sides: Sides) -> tuple[list[ComparedCells], list[str]]
 def _row(group: ComparedCells, metric: str, sides: Sides) -> ComparedMeasure:
     first, second = sides.first.name, sides.second.name
     data = group.shared["data"]
-    data_set = OneDataSet(data, group.frame, metric)
+    data_set = PairedRuns(data, group.frame, metric)
     # equal bits are equal however few the starts, which alone might not make an interval
     if sides.same_setup and not any(_apart(*pair) for pair in group.pairs):
         note = "the same bits in every cell"

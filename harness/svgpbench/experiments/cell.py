@@ -16,7 +16,7 @@ from svgpbench.config import CellConfig, DataConfig, SplitConfig
 from svgpbench.environment import software
 from svgpbench.errors import UserError
 from svgpbench.experiments.compatibility import refuse_incompatible
-from svgpbench.experiments.error_messages import data_errors_are_the_users
+from svgpbench.experiments.error_messages import as_user_errors
 from svgpbench.experiments.identity import CellIdentity, DataFacts, cell_code, digest, identity_of
 from svgpbench.experiments.likelihood_of_data import likelihood_for
 from svgpbench.experiments.outcome import CellOutcome, columns
@@ -76,7 +76,7 @@ def load_data(config: DataConfig) -> Dataset:
 def _loaded_data(config: DataConfig, state: tuple[Any, ...]) -> Dataset:
     # cached per state of the file or of registries: a notebook and a Dask worker go on while their
     # user edits a table or a plugin
-    with data_errors_are_the_users():
+    with as_user_errors():
         if config.path is not None:
             return load_user_table(
                 config.path,
@@ -114,14 +114,14 @@ def _declared_facts(config: DataConfig, codes: tuple[str, ...]) -> DataFacts | N
     """
     if config.path is not None:
         return None
-    with data_errors_are_the_users():
+    with as_user_errors():
         entry = registry_of(config.name).describe(config.name)
     return DataFacts(entry.fingerprint, entry.class_labels) if entry.fingerprint else None
 
 
 def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
     """Split a data set and standardise it with the statistics of the training part."""
-    with data_errors_are_the_users():
+    with as_user_errors():
         if config.split.kind == "none":
             make = functools.partial(prepare_whole, dataset)
         else:

@@ -136,7 +136,7 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 @contextmanager
-def data_errors_are_the_users() -> Iterator[None]:
+def as_user_errors() -> Iterator[None]:
     """Raise `UserError` with the same message for a `DataError` raised inside the context."""
     try:
         yield

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from svgpbench.config import CellConfig, DataConfig, SplitConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import load_data, split_rows
-from svgpbench.experiments.error_messages import data_errors_are_the_users
+from svgpbench.experiments.error_messages import as_user_errors
 
 if TYPE_CHECKING:
     from svgpbench_datasets.audit.report import Audit
@@ -58,7 +58,7 @@ def audit_table(data: DataConfig, splits: Iterable[SplitConfig] | None = None) -
     from svgpbench_datasets.audit.report import audit_dataset
 
     dataset = load_data(data)
-    with data_errors_are_the_users():
+    with as_user_errors():
         if splits is None:
             return audit_dataset(dataset)
         rows, groups = len(dataset.y), dataset.groups

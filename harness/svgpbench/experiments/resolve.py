@@ -30,7 +30,7 @@ from svgpbench.plugins import BACKENDS, find
 DEFAULT_PRESET = "quick"
 AS_DECLARED = Preset()
 ONE_IN = 10
-"""One cell in this many also runs on the backends of `sampled_on`."""
+"""One cell in this many also runs on the backends of `spot_check_backends`."""
 NOT_HASHED: Any = {
     "backend": True,
     "training": {"joint", "steps", "until", "evaluation", "cool_down"},
@@ -74,9 +74,9 @@ def resolve(
 ) -> list[CellConfig]:
     """Return every cell to run: data set × seed × fold × method × backend.
 
-    Perturbed replicas of a method follow its plain cells. With `sampled_on` in the preset, the cells of
-    the first backend come first, then a tenth of them on each backend of `sampled_on`. A selection of
-    backends turns this sampling off.
+    Perturbed replicas of a method follow its plain cells. With `spot_check_backends` in the preset, the cells
+    of the first backend come first, then a tenth of them on each of these. A selection of backends turns this
+    sampling off.
 
     If `preset` is None, it is `quick` if the experiment has that, else the experiment as declared.
     Raises `UserError` for a preset or a selection that matches nothing.
@@ -126,12 +126,12 @@ def counts_of_runs(experiment: Experiment, preset: str | None) -> tuple[int, int
 def _sampled(
     cells: Sequence[CellConfig], experiment: Experiment, size: Preset, selection: Selection
 ) -> list[CellConfig]:
-    """Return a tenth of the plain cells, at least one, on each backend of `sampled_on`.
+    """Return a tenth of the plain cells, at least one, on each backend of `spot_check_backends`.
 
     The cells with the smallest hashes are drawn. So the draw is the same each time, and the draw from a
     part of the cells is mostly a part of the draw from all.
     """
-    others = _parsed(size.sampled_on or (), experiment, selection)
+    others = _parsed(size.spot_check_backends or (), experiment, selection)
     if not others:
         return []
     plain = [cell for cell in cells if not cell.is_replica]
@@ -274,7 +274,7 @@ def _backends(
     Seeds None means all seeds.
     """
     declared = size.backends or experiment.backends
-    if size.sampled_on and not selection.backends:
+    if size.spot_check_backends and not selection.backends:
         declared = declared[:1]
     texts: list[str] = []
     for backend in selection.backends or declared:

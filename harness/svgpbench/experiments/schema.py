@@ -51,13 +51,13 @@ def _one_data_set_per_output(values: Any) -> Any:
     return tuple(data_set for entry in values for data_set in data_sets_of(entry))
 
 
-Some = Field(min_length=1)
+NonEmpty = Field(min_length=1)
 DataEntry = Annotated[
     DataConfig, BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value)
 ]
 """A table, or the bare name of a registered data set."""
-Seeds = Annotated[tuple[NonNegativeInt, ...], Some]
-BackendNames = Annotated[tuple[str, ...], Some]
+Seeds = Annotated[tuple[NonNegativeInt, ...], NonEmpty]
+BackendNames = Annotated[tuple[str, ...], NonEmpty]
 """Backends as `name` or `name:mode`."""
 
 
@@ -72,13 +72,13 @@ class SplitPlan(Strict):
     folds: Annotated[int, Field(ge=2)] = 5
     test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1  # random only
     seed: NonNegativeInt = 0
-    run_folds: Annotated[tuple[NonNegativeInt, ...], Some] | None = None
+    run_folds: Annotated[tuple[NonNegativeInt, ...], NonEmpty] | None = None
 
 
 class Problem(Strict):
     """Data sets with one likelihood and the same overrides of the common values."""
 
-    data: Annotated[tuple[DataEntry, ...], Some, BeforeValidator(_one_data_set_per_output)]
+    data: Annotated[tuple[DataEntry, ...], NonEmpty, BeforeValidator(_one_data_set_per_output)]
     likelihood: Annotated[LikelihoodConfig, with_new_defaults("likelihood")]
     kernel: KernelConfig = KernelConfig()
     inducing: InducingConfig = InducingConfig()
@@ -108,19 +108,19 @@ class PerturbationReplica(Strict):
 class Preset(Strict):
     """A named size of the experiment: the parts to run, and overrides of the common values.
 
-    With `sampled_on`, all cells run on the first backend, and a tenth of them also on each of these
+    With `spot_check_backends`, all cells run on the first backend, and a tenth of them also on each of these
     backends. `where` selects the problems of a grid by the levels of their factors. With `chosen_from`,
     there is one method per row: the one with the best ELBO in the records of that preset.
     """
 
-    data: Annotated[tuple[str, ...], Some] | None = None
-    where: dict[str, Annotated[tuple[float, ...], Some]] = Field(default_factory=dict)
-    methods: Annotated[tuple[str, ...], Some] | None = None  # labels
+    data: Annotated[tuple[str, ...], NonEmpty] | None = None
+    where: dict[str, Annotated[tuple[float, ...], NonEmpty]] = Field(default_factory=dict)
+    methods: Annotated[tuple[str, ...], NonEmpty] | None = None  # labels
     backends: BackendNames | None = None
-    sampled_on: BackendNames | None = None
+    spot_check_backends: BackendNames | None = None
     seeds: Seeds | None = None
     folds: Annotated[int, Field(ge=2)] | None = None
-    run_folds: Annotated[tuple[NonNegativeInt, ...], Some] | None = None
+    run_folds: Annotated[tuple[NonNegativeInt, ...], NonEmpty] | None = None
     measures: bool | None = None
     kernel: KernelConfig = KernelConfig()
     jitter: Annotated[float, Field(ge=0)] | None = None
@@ -170,8 +170,8 @@ class Experiment(Strict):
     training: Annotated[TrainingConfig, with_new_defaults("training")] = TrainingConfig(
         **NEW_MODEL_DEFAULTS["training"]
     )
-    problems: Annotated[tuple[Problem, ...], Some]
-    methods: Annotated[tuple[MethodEntry, ...], Some]
+    problems: Annotated[tuple[Problem, ...], NonEmpty]
+    methods: Annotated[tuple[MethodEntry, ...], NonEmpty]
     presets: dict[str, Preset] = Field(default_factory=dict)
     figures: tuple[FigureEntry, ...] = ()
     tables: tuple[TableEntry, ...] = ()
@@ -222,9 +222,9 @@ class Experiment(Strict):
             _check_names(where, "factor", preset.where, factors)
             _check_folds(where, preset.run_folds, self.split_of(preset))
             first_backend = (preset.backends or self.backends)[0]
-            if first_backend in (preset.sampled_on or ()):
+            if first_backend in (preset.spot_check_backends or ()):
                 raise ValueError(
-                    f"{where} sampled_on: {first_backend} runs every cell; leave it out"
+                    f"{where} spot_check_backends: {first_backend} runs every cell; leave it out"
                 )
             if preset.chosen_from is not None:
                 _check_names(f"{where} chosen_from:", "preset", [preset.chosen_from], self.presets)

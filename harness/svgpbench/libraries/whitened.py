@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.errors import UserError
-from svgpbench.numbers_file import npz_path, read_numbers, write_numbers
+from svgpbench.npz import npz_path, read_numbers, write_numbers
 
 Floats = npt.NDArray[np.float64]
 

@@ -45,7 +45,7 @@ FIRST, STEP = 0.03, 0.1
 """Margin of the first label of a panel, and distance between labels, as shares of the height."""
 TITLE = 26
 """Most characters on a line of a panel's title."""
-AIR = 2.0
+PADDING = 2.0
 """Least distance between a label and a curve, in pixels at 100 per inch."""
 
 
@@ -195,7 +195,7 @@ def _is_free(panel: Axes, text: Bbox, boxes: list[Bbox]) -> bool:
     inside = inside and panel.bbox.y0 <= text.y0 and text.y1 <= panel.bbox.y1
     if not inside or any(text.overlaps(box) for box in boxes):
         return False
-    padded = text.padded(AIR)
+    padded = text.padded(PADDING)
     # not filled: a label may lie inside the bend of a curve, which as a path would enclose it
     paths = (line.get_transform().transform_path(line.get_path()) for line in panel.lines)
     return not any(path.intersects_bbox(padded, filled=False) for path in paths if len(path))

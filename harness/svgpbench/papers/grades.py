@@ -73,7 +73,7 @@ def combined(grades: Iterable[Grade]) -> Grade:
     return Grade.mixed
 
 
-def over_cases(effects: Iterable[Effect], worst: Iterable[bool] = ()) -> Grade:
+def combined_cases(effects: Iterable[Effect], worst: Iterable[bool] = ()) -> Grade:
     """Grade a claim from its cases, such as data sets.
 
     The claim holds if more than half of the cases support it and no entry of `worst` is true. It fails if

@@ -112,7 +112,7 @@ class Claim(Strict):
     claim: Text
     run: str = ""
     predicate: Text  # in words
-    hangs_on: Text
+    depends_on: Text
     finding: Text  # a template, see `papers.findings`
     correction: str = ""  # of the printed error that an erratum part shows
     untestable: str = ""  # unavailable data or size

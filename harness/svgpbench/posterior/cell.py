@@ -11,9 +11,9 @@ from svgpbench.errors import UserError
 from svgpbench.experiments.cell import build_trainer, forget_data, load_data
 from svgpbench.experiments.identity import completed
 from svgpbench.experiments.outcome import CellOutcome, columns
-from svgpbench.posterior.kept import save_posterior
 from svgpbench.posterior.posterior import Posterior, TrainingFacts
 from svgpbench.posterior.progress import checkpoint_of_fit
+from svgpbench.posterior.saved import save_posterior
 from svgpbench.training.state import Ended
 from svgpbench.tree import tree_map
 from svgpbench_datasets import Dataset, Prepared

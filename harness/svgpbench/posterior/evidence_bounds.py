@@ -15,7 +15,7 @@ from svgpbench.likelihoods import GaussianLikelihood
 from svgpbench.methods.collapsed import SGPR
 from svgpbench.methods.dual import factorised
 from svgpbench.numerics.gaussian import LOG_2PI, log_determinant
-from svgpbench.posterior.given import refuse_far_rows
+from svgpbench.posterior.inputs import refuse_far_rows
 from svgpbench.posterior.posterior import Floats, Posterior
 from svgpbench.training.blocks import factor_at, prior_at
 from svgpbench.tree import tree_map

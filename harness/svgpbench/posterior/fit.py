@@ -42,11 +42,11 @@ from svgpbench.likelihoods.likelihood import Likelihood
 from svgpbench.methods import build_method
 from svgpbench.posterior.cell import posterior_path
 from svgpbench.posterior.defaults import AUTO, auto_method, is_large, training_of
-from svgpbench.posterior.given import distinct_rows, finite, table_of, vector
-from svgpbench.posterior.kept import load_posterior
+from svgpbench.posterior.inputs import distinct_rows, finite, table_of, vector
 from svgpbench.posterior.labels import Classes, classes_of, listed
 from svgpbench.posterior.posterior import Posterior
 from svgpbench.posterior.progress import iterations_shown
+from svgpbench.posterior.saved import load_posterior
 from svgpbench.results.unsettled import advice
 from svgpbench.runs.process import CellLimits, WorkerKind, WorkerProcess
 from svgpbench.runs.protocol import Request

@@ -16,7 +16,7 @@ from svgpbench.errors import DataWarning, UnsettledWarning, UserError
 from svgpbench.numerics.gaussian import LOG_2PI
 from svgpbench.posterior.evidence_bounds import evidence_bounds
 from svgpbench.posterior.fit import Named, fit
-from svgpbench.posterior.given import distinct_rows, table_of
+from svgpbench.posterior.inputs import distinct_rows, table_of
 from svgpbench.posterior.posterior import Floats
 
 COUNTS: Final = (10, 20, 50, 100, 200)

@@ -13,7 +13,7 @@ from pydantic import StrictBool, StrictFloat, StrictInt, StrictStr, model_valida
 
 from svgpbench.config import Strict
 from svgpbench.errors import UserError
-from svgpbench.posterior.given import REMEDY, Floats, vector
+from svgpbench.posterior.inputs import REMEDY, Floats, vector
 from svgpbench_datasets.reading.cells import control_character, finite_number
 
 Label = StrictBool | StrictInt | StrictFloat | StrictStr

@@ -28,7 +28,7 @@ from svgpbench.numerics.gaussian import Prior, vecmat
 from svgpbench.numerics.streams import Stream
 from svgpbench.ops import Tree
 from svgpbench.posterior import display
-from svgpbench.posterior.given import columns, finite, frame_of, refuse_far_rows, vector
+from svgpbench.posterior.inputs import columns, finite, frame_of, refuse_far_rows, vector
 from svgpbench.posterior.labels import Classes
 from svgpbench.posterior.pseudo_data import PseudoData, pseudo_data
 from svgpbench.posterior.update import updated

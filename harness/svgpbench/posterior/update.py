@@ -26,7 +26,7 @@ from svgpbench.methods.data_term import DataTerm, shifted
 from svgpbench.methods.dual import DualPosterior, DualSVGP
 from svgpbench.methods.tying import Sites
 from svgpbench.numerics.gaussian import Factor, Prior, matvec, symmetric_product
-from svgpbench.posterior.given import refuse_far_rows
+from svgpbench.posterior.inputs import refuse_far_rows
 from svgpbench.posterior.pseudo_data import dual_methods
 from svgpbench.stats.measures import MEASURES
 from svgpbench.training.blocks import factor_at

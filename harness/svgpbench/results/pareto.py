@@ -20,23 +20,23 @@ from svgpbench.results.training_cost import flops_of_training
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.means import mean_and_error
 from svgpbench.stats.measures import MEASURES
-from svgpbench.stats.pairs import OneDataSet
+from svgpbench.stats.pairs import PairedRuns
 from svgpbench_datasets.errors import join_names
 
 Cost: TypeAlias = Literal["flops", "seconds"]
 FrontPlace: TypeAlias = Literal["front", "open", "dominated", "failed", "uncounted"]
 
 COSTS: Final[dict[Cost, str]] = {"flops": "FLOPs of training", "seconds": "seconds of training"}
-ALIKE: Final = 1.1
+SIMILAR_COST: Final = 1.1
 """Costs within this ratio do not differ in practice."""
 
 MOST_NAMES: Final = 2
 """Most rivals that a table entry names. CSV and JSON have all of them."""
 
 RULE: Final = (
-    f"a rival of a method costs at most {ALIKE} times as much, in the median over cells; a method is "
+    f"a rival of a method costs at most {SIMILAR_COST} times as much, in the median over cells; a method is "
     "dominated by a rival that is better, and by one that is equal and costs less than "
-    f"1/{ALIKE} as much (by the 95 % interval of the paired difference); of the others it is on "
+    f"1/{SIMILAR_COST} as much (by the 95 % interval of the paired difference); of the others it is on "
     "the front where it is undecided against no rival, else open"
 )
 
@@ -109,7 +109,7 @@ def _points_of_data_set(
     plain = cells[cells["perturbation"] == 0]
     good = plain[plain["status"] == "ok"]
     methods = [str(name) for name in plain["method"].unique()]
-    pairs = OneDataSet(data, cells, score)
+    pairs = PairedRuns(data, cells, score)
     spent = {
         str(name): float(costs[list(rows["cell_id"])].median())
         for name, rows in good.groupby("method")
@@ -125,13 +125,13 @@ def _points_of_data_set(
         rivals = [
             rival
             for rival in methods
-            if rival != name and spent.get(rival, math.inf) <= ALIKE * price
+            if rival != name and spent.get(rival, math.inf) <= SIMILAR_COST * price
         ]
         yield Point(data, name, mean, error, price, *_place_on_front(pairs, name, rivals, spent))
 
 
 def _place_on_front(
-    pairs: OneDataSet, name: str, rivals: Sequence[str], spent: dict[str, float]
+    pairs: PairedRuns, name: str, rivals: Sequence[str], spent: dict[str, float]
 ) -> tuple[FrontPlace, tuple[Effect, ...]]:
     """Return the place of a method on the front, and the effects of the rivals that determine it."""
     dominating: list[Effect] = []
@@ -139,7 +139,7 @@ def _place_on_front(
     for rival in rivals:
         effect = pairs.effect(rival, name)
         named = replace(effect, of=rival)
-        cheaper = ALIKE * spent[rival] < spent[name]
+        cheaper = SIMILAR_COST * spent[rival] < spent[name]
         if effect.outcome == Outcome.better or (effect.outcome == Outcome.equal and cheaper):
             dominating.append(named)
         elif effect.outcome == Outcome.undecided:

@@ -20,7 +20,7 @@ from svgpbench.runs.dask_task import CellTask, TaskResult, WorkerInfo
 from svgpbench.runs.process import Stopped, StopSign, WorkerKind
 from svgpbench.runs.protocol import TARGET, Answer, Request
 from svgpbench.runs.queue import PlannedCell
-from svgpbench.runs.slots import Ran, Slot, SlotLost
+from svgpbench.runs.slots import CellResult, Slot, SlotLost
 
 GPU = "GPU"
 """Dask resource of a worker with GPUs: the number of GPU cells that it runs at a time."""
@@ -60,7 +60,7 @@ class DaskSlot:
             return False
         return kind.device == "cpu" or worker.gpus >= 1
 
-    def run(self, planned: PlannedCell, request: Request, stop: StopSign) -> Ran:
+    def run(self, planned: PlannedCell, request: Request, stop: StopSign) -> CellResult:
         worker, executor = self.worker, self.executor
         assert worker.info is not None
         task = CellTask(
@@ -79,7 +79,7 @@ class DaskSlot:
         if reply.answer is None:
             worker.gone = True
             raise worker.lost()
-        return Ran(
+        return CellResult(
             reply.answer,
             WorkerFacts(
                 fresh=True,

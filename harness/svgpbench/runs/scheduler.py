@@ -31,7 +31,7 @@ from svgpbench.runs.events import Event, Finished, Noticed, Started
 from svgpbench.runs.process import Stopped
 from svgpbench.runs.protocol import Answer, Request
 from svgpbench.runs.queue import CellQueue, PlannedCell, other_code, record_for
-from svgpbench.runs.slots import Ran, Slot, SlotLost, SlotPool
+from svgpbench.runs.slots import CellResult, Slot, SlotLost, SlotPool
 
 UPDATE_INTERVAL_S = 0.5  # between checks for new slots and for cells that other runs have unlocked
 MAX_LOST = 2
@@ -142,7 +142,7 @@ class Scheduler:
                 self._count_done_by_others(record, 0, messages)
                 return
             answer = Answer(status="skipped", message=why)
-            ran = Ran(answer, WorkerFacts(fresh=True, cells_before=0))
+            ran = CellResult(answer, WorkerFacts(fresh=True, cells_before=0))
             self._write(planned, ran, self._start_time(planned), 0.0, 0, messages)
         finally:
             self.locks.release(planned.cell_id)
@@ -213,7 +213,7 @@ class Scheduler:
     def _write(
         self,
         planned: PlannedCell,
-        ran: Ran,
+        ran: CellResult,
         started: datetime,
         wall_s: float,
         job: int,
@@ -254,7 +254,7 @@ class Scheduler:
             cell_queue.put_back(planned)
             return
         answer = Answer(status="crashed", message=f"lost with it: {' and '.join(lost)}")
-        ran = Ran(answer, WorkerFacts(fresh=True, cells_before=0))
+        ran = CellResult(answer, WorkerFacts(fresh=True, cells_before=0))
         self._write(planned, ran, self._start_time(planned), 0.0, 0, messages)
 
     def _count_done_by_others(

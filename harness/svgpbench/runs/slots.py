@@ -15,7 +15,7 @@ KEEPS_WORKER = frozenset({"ok", "not_pd", "diverged", "skipped"})
 """Statuses after which a worker may run another cell; after any other it is replaced."""
 
 
-class Ran(NamedTuple):
+class CellResult(NamedTuple):
     """The answer to a cell, and the process that gave it."""
 
     answer: Answer
@@ -43,7 +43,7 @@ class Slot(Protocol):
         """Return True if it has the cores and the device that cells of this kind need."""
         ...
 
-    def run(self, planned: PlannedCell, request: Request, stop: StopSign) -> Ran:
+    def run(self, planned: PlannedCell, request: Request, stop: StopSign) -> CellResult:
         """Run a cell to its end. Raises `Stopped` and `SlotLost`."""
         ...
 
@@ -98,7 +98,7 @@ class LocalSlot:
     def can_run(self, kind: WorkerKind) -> bool:
         return True
 
-    def run(self, planned: PlannedCell, request: Request, stop: StopSign) -> Ran:
+    def run(self, planned: PlannedCell, request: Request, stop: StopSign) -> CellResult:
         kind = WorkerKind.for_cell(planned.config)
         if self.worker is not None and not (self.worker.alive and self.worker.kind == kind):
             self.release()
@@ -111,7 +111,7 @@ class LocalSlot:
         # a peak of memory is of the process since its start, and a warm one has compiled already
         if answer.status not in KEEPS_WORKER or planned.config.measures or worker.needs_replacement:
             self.release()
-        return Ran(
+        return CellResult(
             answer.model_copy(update={"environment": worker.environment}),
             WorkerFacts(
                 fresh=cells_before == 0,

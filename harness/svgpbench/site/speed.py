@@ -131,13 +131,13 @@ def _on_problem(
     site: Path,
     links: tuple[Link, ...],
 ) -> Section:
-    race, picture = plan.problems[problem], f"{PICTURES}/learning-{slug(problem)}.png"
+    settings, picture = plan.problems[problem], f"{PICTURES}/learning-{slug(problem)}.png"
     draw_learning(plan, {problem: entries}, site / picture)
     caption = (
         f"Training to quality on {problem}: test NLPD against seconds of training. One curve per seed, one "
         "line per target, a cross where a run failed. Every contestant searched its rates in the same way."
     )
-    shown = tuple(table(problem, race, entries) for table in (target_table, end_table))
+    shown = tuple(table(problem, settings, entries) for table in (target_table, end_table))
     lines = tuple(notes(problem, entries))
     title = f"Training to quality: {problem}"
     return Section(title, shown, lines, picture, caption, links)

@@ -12,7 +12,7 @@ import pandas as pd
 from svgpbench.stats.differences import Judge, non_inferiority_outcome, signed_rank_interval
 from svgpbench.stats.effects import Effect, Outcome, in_regions
 from svgpbench.stats.measures import ShareOfGain
-from svgpbench.stats.pairs import FAVOURED, NOT_TRACED, READ, OneDataSet
+from svgpbench.stats.pairs import FAVOURED, NOT_TRACED, READ, PairedRuns
 from svgpbench.stats.rules import Rules
 
 FEWEST_SETS: Final = 6
@@ -20,7 +20,7 @@ FEWEST_SETS: Final = 6
 
 
 def over_sets(
-    cases: Sequence[OneDataSet], first: str, second: str, rules: Rules, judge: Judge
+    cases: Sequence[PairedRuns], first: str, second: str, rules: Rules, judge: Judge
 ) -> list[Effect]:
     """Compare two methods on each data set; where none has an interval, data sets are the units.
 
@@ -87,11 +87,11 @@ def over_sets(
 
 def data_sets(
     frame: pd.DataFrame, measure: str, smallest: float | ShareOfGain | None = None
-) -> list[OneDataSet]:
-    """Return one `OneDataSet` for each data set of a frame, in their order."""
+) -> list[PairedRuns]:
+    """Return one `PairedRuns` for each data set of a frame, in their order."""
     own = {measure, *(f"{measure}, {key}" for key in ("end", "before", "median"))}
     narrow = frame[[name for name in frame if name in READ or name in own]]
     return [
-        OneDataSet(str(data), cells, measure, smallest)
+        PairedRuns(str(data), cells, measure, smallest)
         for data, cells in narrow.groupby("data", sort=False)
     ]

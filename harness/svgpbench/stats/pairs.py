@@ -61,7 +61,7 @@ Replicate: TypeAlias = tuple[int, int, int]
 """Split seed, fold and seed of a cell."""
 
 
-class OneDataSet:
+class PairedRuns:
     """The cells of one data set and one measure, arranged once to compare any two methods.
 
     `smallest` is the smallest difference that matters, in the unit that data sets share, or a share of a
@@ -85,12 +85,12 @@ class OneDataSet:
         )
         replicas = cells[cells["perturbation"] > 0]
         end, before, median = (column_of(cells, name, key) for key in ("end", "before", "median"))
-        self._plain = _Wide(plain, end, self.measure)
+        self._plain = _WideFrame(plain, end, self.measure)
         # with the rows of the plain runs, from which they are subtracted
-        self._before = _Wide(plain, before, self.measure, self._plain.replicates)
-        self._median = _Wide(plain, median, self.measure, self._plain.replicates)
+        self._before = _WideFrame(plain, before, self.measure, self._plain.replicates)
+        self._median = _WideFrame(plain, median, self.measure, self._plain.replicates)
         self._replicas = {
-            column: _Wide(replicas, column, self.measure, self._plain.replicates)
+            column: _WideFrame(replicas, column, self.measure, self._plain.replicates)
             for column in ((end, median) if len(replicas) else ())
         }
         self._end, self._middle = end, median
@@ -123,7 +123,7 @@ class OneDataSet:
                 its change over the last quarter the interval is widened.
             judge: the question: whether they differ, `first` is better, or `first` is no worse.
         """
-        if beforehand := self._beforehand(first, second):
+        if beforehand := self._without_statistics(first, second):
             return beforehand
         delta, paired = self._delta(first, second, rules)
         # equal in every run, such as no drop of the bound for either: there is nothing to test
@@ -158,7 +158,7 @@ class OneDataSet:
 
         The effect has the median, the least and the largest difference. One run is enough.
         """
-        if beforehand := self._beforehand(first, second):
+        if beforehand := self._without_statistics(first, second):
             return beforehand
         delta, paired = self._delta(first, second, rules)
         delta = delta[paired]
@@ -194,7 +194,7 @@ class OneDataSet:
 
         None if it cannot be averaged over data sets: a method failed, did not train or has no pair.
         """
-        if self._beforehand(first, second) or self.untrained(first, second):
+        if self._without_statistics(first, second) or self.untrained(first, second):
             return None
         delta, paired = self._delta(first, second, rules)
         unit = self.measure.unit_at(
@@ -204,7 +204,7 @@ class OneDataSet:
 
     def lacks_interval(self, first: str, second: str) -> bool:
         """Return True if the methods have pairs, but too few splits and starts for an interval."""
-        if self._beforehand(first, second):
+        if self._without_statistics(first, second):
             return False
         delta = self._plain.delta(first, second)
         try:
@@ -263,7 +263,7 @@ class OneDataSet:
         facts = [self._facts[method] for method in methods]
         return float(sum(row[fact] for row in facts) / sum(row["cells"] for row in facts))
 
-    def _beforehand(self, first: str, second: str) -> Effect | None:
+    def _without_statistics(self, first: str, second: str) -> Effect | None:
         """Return the outcome that needs no interval, or None if an interval is needed.
 
         It is `not learned` if no method learns the data set. Otherwise the method with fewer failed cells
@@ -336,7 +336,7 @@ def is_learned(plain: pd.DataFrame) -> bool:
     return not shares or min(shares.values()) < UNLEARNED
 
 
-class _Wide:
+class _WideFrame:
     """Losses of each replicate [rows] and method [columns], NaN where there is none.
 
     The rows are those of `replicates` if they are given.

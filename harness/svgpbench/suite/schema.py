@@ -22,7 +22,7 @@ from svgpbench.config import (
     with_new_defaults,
 )
 from svgpbench.errors import UserError, refuse_unknown, unknown
-from svgpbench.experiments.error_messages import data_errors_are_the_users, one_line
+from svgpbench.experiments.error_messages import as_user_errors, one_line
 from svgpbench.experiments.loading import parse_toml
 from svgpbench.plugins import LIKELIHOODS, plugins, registry_of
 from svgpbench_datasets.entry import DatasetEntry
@@ -160,7 +160,7 @@ class SuiteProblem(Strict):
 
 @functools.lru_cache
 def _described(data: str) -> DatasetEntry:
-    with data_errors_are_the_users():
+    with as_user_errors():
         entry: DatasetEntry = registry_of(data).describe(data)
     return entry
 

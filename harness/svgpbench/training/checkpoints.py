@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from svgpbench.atomic import write_whole
-from svgpbench.numbers_file import DAMAGED
+from svgpbench.npz import DAMAGED
 from svgpbench.ops import Ops
 from svgpbench.training.state import TrainState
 

@@ -84,7 +84,7 @@ def learner(problem, method, mode):
 
 def tiny_plan(**changes: Any) -> LearningPlan:
     """Two rates by one on the shipped airfoil data, two seeds, ours on NumPy."""
-    race = {
+    settings = {
         "data": {"name": "airfoil"},
         "likelihood": {"name": "gaussian", "noise_variance": 0.1},
         "batch_size": 16,
@@ -104,7 +104,9 @@ def tiny_plan(**changes: Any) -> LearningPlan:
         "look_growth": 2.0,
     }
     own = {k: changes.pop(k) for k in list(changes) if k in keys or k == "iterations"}
-    return LearningPlan.model_validate({**keys, **own, "problems": {"tiny": {**race, **changes}}})
+    return LearningPlan.model_validate(
+        {**keys, **own, "problems": {"tiny": {**settings, **changes}}}
+    )
 
 
 def run_of(plan: LearningPlan, contestant: Contestant = FAKE, **changes: Any) -> Run:

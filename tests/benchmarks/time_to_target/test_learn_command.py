@@ -29,7 +29,7 @@ from svgpbench.benchmarks.time_to_target.plan import (
     shipped_plans,
 )
 from svgpbench.benchmarks.time_to_target.records import (
-    Look,
+    Evaluation,
     TrainingRecord,
     least_disturbed,
     read_training,
@@ -278,8 +278,12 @@ def test_a_figure_has_a_row_for_each_curve_and_what_diverges_spoils_none(
     drawn: list[Figure] = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *rest, **more: drawn.append(figure))
     plan = tiny_plan().model_copy(update={"curves": ("elbo", "nlpd")})
-    looks = (Look(0.0, 0, -900.0, 2.0), Look(5.0, 500, -300.0, 1.4), Look(20.0, 2000, -100.0, 0.9))
-    worse = (Look(5.0, 500, -1e9, 50.0),)
+    looks = (
+        Evaluation(0.0, 0, -900.0, 2.0),
+        Evaluation(5.0, 500, -300.0, 1.4),
+        Evaluation(20.0, 2000, -100.0, 0.9),
+    )
+    worse = (Evaluation(5.0, 500, -1e9, 50.0),)
     lived, died = record(MINE, looks=looks), record(OTHER, status="error", looks=worse)
     entries = {"tiny": [entry(MINE, lived), entry(OTHER, died)]}
     draw_learning(plan, entries, tmp_path / "curves.png")
@@ -310,7 +314,7 @@ BEST = RatePair(0.3, 0.01)
 
 def record(contestant: Contestant, *at: tuple[float, float], **changes: Any) -> TrainingRecord:
     """A run of 20 s that was at an NLPD at some seconds, a hundred iterations each."""
-    looks = tuple(Look(s, int(100 * s), -1000.0, nlpd) for s, nlpd in at)
+    looks = tuple(Evaluation(s, int(100 * s), -1000.0, nlpd) for s, nlpd in at)
     run = run_of(tiny_plan(), contestant, seed=changes.pop("seed", 0))
     return TrainingRecord(**{"run": run, "status": "ok", "looks": looks} | changes)
 
@@ -325,10 +329,10 @@ def test_a_run_that_does_not_get_there_is_later_than_any_that_does() -> None:
     of_all = entry(MINE, there, late, died)
     assert tables.seconds_to(of_all, 1.2) == [
         5.0,
-        tables.NEVER,
-        tables.NEVER,
+        tables.NOT_REACHED,
+        tables.NOT_REACHED,
     ]
-    assert tables.median(tables.seconds_to(of_all, 1.2)) == tables.NEVER
+    assert tables.median(tables.seconds_to(of_all, 1.2)) == tables.NOT_REACHED
     assert tables.iterations_to(of_all, 0.9)[0] == 2000
     two = entry(MINE, there, late, record(MINE, (10.0, 1.2)))
     assert tables.median(tables.seconds_to(two, 1.2)) == 10.0
@@ -336,10 +340,10 @@ def test_a_run_that_does_not_get_there_is_later_than_any_that_does() -> None:
 
 def shown(*entries: ContestantRuns) -> list[str]:
     """What the tables of targets and of ends say of each contestant."""
-    race = tiny_plan(targets=(1.2,)).problems["tiny"]
+    settings = tiny_plan(targets=(1.2,)).problems["tiny"]
     page = Console(file=io.StringIO(), width=200)
     for table in (tables.target_table, tables.end_table):
-        page.print(table("tiny", race, entries))
+        page.print(table("tiny", settings, entries))
     assert isinstance(page.file, io.StringIO)
     lines = page.file.getvalue().splitlines()
     return ["".join(x for x in lines if each.contestant.title in x) for each in entries]
@@ -364,7 +368,7 @@ def test_the_table_shows_seconds_with_their_spread_and_the_fastest_peer_over_eac
 
 
 def test_ratios_are_bounds_where_a_run_is_cut_off() -> None:
-    never = tables.NEVER
+    never = tables.NOT_REACHED
     assert tables.ratio(10.0, 5.0, 20.0) == "2.00"
     assert tables.ratio(never, 5.0, 20.0) == "> 4.00"
     assert tables.ratio(10.0, never, 20.0) == "< 0.50"
@@ -377,7 +381,9 @@ def test_the_search_and_what_went_wrong_are_told() -> None:
         run_of(plan, PEER, search=True, mode="graph", rates=r) for r in plan.problems["tiny"].grid
     ]
     found = [
-        TrainingRecord(run=runs[0], status="ok", mode="graph", looks=(Look(5.0, 9, -700.0, None),)),
+        TrainingRecord(
+            run=runs[0], status="ok", mode="graph", looks=(Evaluation(5.0, 9, -700.0, None),)
+        ),
         TrainingRecord(
             run=runs[1], status="error", message="InvalidArgumentError: NaN", mode="graph"
         ),
@@ -416,11 +422,11 @@ def searched(
         mode = run.mode or "graph"
         bound = bounds.get((mode, run.rates.e), -9.0)
         if isinstance(bound, str):
-            looked = (Look(2.0, 50, 99.0, None),) if bound == "error" else ()
+            looked = (Evaluation(2.0, 50, 99.0, None),) if bound == "error" else ()
             facts = {"run": run, "status": bound, "message": "why", "mode": mode}
             return TrainingRecord(**facts, looks=looked)
         iterations = 200 if mode == "jax" else 100
-        looked = (Look(5.0, iterations, bound, None),)
+        looked = (Evaluation(5.0, iterations, bound, None),)
         return TrainingRecord(run=run, status="ok", mode=mode, looks=looked)
 
     return compare_contestants(plan, "tiny", [MINE, PEER], execute), made
@@ -479,7 +485,7 @@ def test_records_come_back_as_they_were(tmp_path: Path) -> None:
         run=whole.run._replace(search=True),
         status="error",
         message="why",
-        looks=(Look(1.0, 2, -3.0, None),),
+        looks=(Evaluation(1.0, 2, -3.0, None),),
     )
     for each in (whole, searching):
         append(tmp_path, each)

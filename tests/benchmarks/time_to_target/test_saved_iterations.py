@@ -6,7 +6,7 @@ from racing import run_of, tiny_plan
 
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns
 from svgpbench.benchmarks.time_to_target.plan import Contestant, LearningPlan
-from svgpbench.benchmarks.time_to_target.records import Look, TrainingRecord
+from svgpbench.benchmarks.time_to_target.records import Evaluation, TrainingRecord
 from svgpbench.benchmarks.time_to_target.tables import saved_table
 
 
@@ -17,9 +17,9 @@ def trained(
     who = Contestant(library, method)
     runs = []
     for seed, iterations in enumerate(reached):
-        looks = [Look(1.0, 1, -1.0, 2.0)]
-        looks += [Look(2.0, iterations, -1.0, 1.0)] if iterations else []
-        looks += [Look(3.0, end, -1.0, 1.0 if iterations else 2.0)]
+        looks = [Evaluation(1.0, 1, -1.0, 2.0)]
+        looks += [Evaluation(2.0, iterations, -1.0, 1.0)] if iterations else []
+        looks += [Evaluation(3.0, end, -1.0, 1.0 if iterations else 2.0)]
         run = run_of(plan, who, seed=seed)
         runs.append(TrainingRecord(run=run, status="ok", looks=tuple(looks)))
     return ContestantRuns(who, (), None, tuple(runs))

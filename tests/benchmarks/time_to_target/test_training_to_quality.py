@@ -17,7 +17,7 @@ from svgpbench.benchmarks.time_to_target.plan import Contestant, read_learning_p
 from svgpbench.benchmarks.time_to_target.problems import (
     Judge,
     minibatches,
-    prepare_race,
+    prepare_problem,
     sizes_of,
 )
 from svgpbench.benchmarks.time_to_target.records import read_training
@@ -53,7 +53,7 @@ def test_a_peer_that_is_asked_for_no_mode_trains_in_its_fastest_from_the_start(
     assert record.mode == "fast" and record.modes == {"slow": 3.0, "fast": 1.0}
     assert record.last is not None and record.last.iterations == 16
     # the NLPD of N(0, 1 + 1/(1 + k)) says that k counts from the start
-    judge = prepare_race(plan, "tiny", 0).judge
+    judge = prepare_problem(plan, "tiny", 0).judge
     expected = -np.mean(stats.norm.logpdf(judge.y, scale=np.sqrt(1.0 + 1.0 / 17.0)))
     assert record.last.nlpd == pytest.approx(expected, rel=1e-12)
 
@@ -166,7 +166,7 @@ def test_minibatches_are_epochs_and_seeds_have_their_own() -> None:
     for epoch in rows.reshape(-1, 48):
         assert len(set(epoch)) == 48 and epoch.min() >= 0 and epoch.max() < 50
     plan = tiny_plan()
-    one, same, other = (prepare_race(plan, "tiny", seed) for seed in (0, 0, 1))
+    one, same, other = (prepare_problem(plan, "tiny", seed) for seed in (0, 0, 1))
     for name in ("rows", "Z"):
         assert np.array_equal(one.arrays[name], same.arrays[name])
         assert not np.array_equal(one.arrays[name], other.arrays[name])
@@ -185,7 +185,7 @@ def test_minibatches_are_epochs_and_seeds_have_their_own() -> None:
 )
 def test_the_size_of_a_problem_is_that_of_its_training_part(split: dict[str, Any]) -> None:
     plan = tiny_plan(split=split)
-    assert sizes_of(plan.problems["tiny"]) == prepare_race(plan, "tiny", 0).arrays["X"].shape
+    assert sizes_of(plan.problems["tiny"]) == prepare_problem(plan, "tiny", 0).arrays["X"].shape
 
 
 def test_sizes_of_published_splits_are_of_the_training_part() -> None:
@@ -195,9 +195,9 @@ def test_sizes_of_published_splits_are_of_the_training_part() -> None:
 
 
 def test_a_plan_may_ask_for_the_first_rows_and_for_two_bases() -> None:
-    rows = prepare_race(tiny_plan(first_rows=True), "tiny", 0).arrays
+    rows = prepare_problem(tiny_plan(first_rows=True), "tiny", 0).arrays
     assert np.array_equal(rows["Z"], rows["X"][:7]) and "gamma" not in rows
-    both = prepare_race(tiny_plan(two_bases=(9, 4)), "tiny", 0).arrays
+    both = prepare_problem(tiny_plan(two_bases=(9, 4)), "tiny", 0).arrays
     bases = np.concatenate([both["gamma"], both["beta"]])
     assert (len(both["gamma"]), len(both["beta"])) == (9, 4)
     train = {row.tobytes() for row in both["X"]}
@@ -235,16 +235,16 @@ def test_ours_trains_with_two_bases_and_any_variant(method: str) -> None:
 
 
 def test_no_run_sees_a_test_label_and_no_test_row_is_trained_on() -> None:
-    race = prepare_race(tiny_plan(), "tiny", 0)
-    train = {row.tobytes() for row in race.arrays["X"]}
-    assert len(race.X_new) == 40
-    assert not train & {row.tobytes() for row in race.X_new}
-    assert race.arrays["y"].shape == race.arrays["X"].shape[:1]
-    assert len(race.run_arrays(RatePair(0.1, 0.1), search=True)["X_new"]) == 0
-    assert len(race.run_arrays(RatePair(0.1, 0.1), search=False)["X_new"]) == 40
+    prepared = prepare_problem(tiny_plan(), "tiny", 0)
+    train = {row.tobytes() for row in prepared.arrays["X"]}
+    assert len(prepared.X_new) == 40
+    assert not train & {row.tobytes() for row in prepared.X_new}
+    assert prepared.arrays["y"].shape == prepared.arrays["X"].shape[:1]
+    assert len(prepared.run_arrays(RatePair(0.1, 0.1), search=True)["X_new"]) == 0
+    assert len(prepared.run_arrays(RatePair(0.1, 0.1), search=False)["X_new"]) == 40
     # of the labels, a run is handed those of the training part
-    handed = {x.tobytes() for x in race.arrays.values() if isinstance(x, np.ndarray)}
-    assert race.judge.y.tobytes() not in handed
+    handed = {x.tobytes() for x in prepared.arrays.values() if isinstance(x, np.ndarray)}
+    assert prepared.judge.y.tobytes() not in handed
 
 
 def judge_of(y: Any, noise: Any = None, **keys: Any) -> Judge:
@@ -288,7 +288,7 @@ def test_the_judge_computes_densities_as_the_book_has_them() -> None:
 )
 def test_a_problem_that_peers_do_not_have_is_refused(change: dict[str, Any], said: str) -> None:
     with pytest.raises(UserError, match=said):
-        prepare_race(tiny_plan(**change), "tiny", 0)
+        prepare_problem(tiny_plan(**change), "tiny", 0)
 
 
 def test_the_shipped_plan_trains_for_less_than_75_minutes() -> None:
@@ -296,9 +296,9 @@ def test_the_shipped_plan_trains_for_less_than_75_minutes() -> None:
     contestants = {"mnist": 5}  # GPJax has no several latents
     trained = sum(
         contestants.get(name, 7)
-        * ((len(race.grid) - 1) * race.search_s + len(plan.seeds) * race.seconds)
-        + (5 + 2 * len(plan.backends)) * race.search_s
-        for name, race in plan.problems.items()
+        * ((len(settings.grid) - 1) * settings.search_s + len(plan.seeds) * settings.seconds)
+        + (5 + 2 * len(plan.backends)) * settings.search_s
+        for name, settings in plan.problems.items()
     )
     assert trained < 75 * 60 and len(plan.seeds) == 3
 

@@ -30,7 +30,7 @@ from svgpbench.benchmarks.timing.process import (
 from svgpbench.environment import OURS
 from svgpbench.errors import UserError
 from svgpbench.experiments.identity import digests_of, kernel_names
-from svgpbench.numbers_file import save_arrays
+from svgpbench.npz import save_arrays
 from svgpbench.numerics.streams import Stream
 from svgpbench.plugins import BACKENDS, KERNELS, LIKELIHOODS, METHODS, PEERS
 

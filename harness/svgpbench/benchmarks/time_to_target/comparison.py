@@ -96,7 +96,7 @@ def _run(
     search: bool = False,
     seed: int | None = None,
 ) -> Run:
-    race = plan.problems[problem]
+    settings = plan.problems[problem]
     return Run(
         plan.digest(problem),
         problem,
@@ -105,5 +105,5 @@ def _run(
         mode,
         rates,
         plan.seeds[0] if seed is None else seed,
-        race.search_s if search else race.seconds,
+        settings.search_s if search else settings.seconds,
     )

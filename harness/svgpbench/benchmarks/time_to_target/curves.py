@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns
-from svgpbench.benchmarks.time_to_target.plan import LearningPlan, Race
+from svgpbench.benchmarks.time_to_target.plan import LearningPlan, TrainingProblem
 from svgpbench.output.figure import write_figure
 from svgpbench.output.palette import METHOD_STYLES, OTHER_STYLES, LineStyle
 from svgpbench.output.panel import STYLE, finish, legend
@@ -59,7 +59,7 @@ def styles_of(entries: Mapping[str, Sequence[ContestantRuns]]) -> dict[str, Line
 def _draw(
     ax: Axes,
     curve: str,
-    race: Race,
+    settings: TrainingProblem,
     entries: Sequence[ContestantRuns],
     styles: Mapping[str, LineStyle],
 ) -> None:
@@ -88,10 +88,10 @@ def _draw(
         if finished and (low := min(finished)) < (high := max(finished)):
             ax.set_ylim(low, high + 0.05 * (high - low))
         return
-    for target in race.targets:
+    for target in settings.targets:
         ax.axhline(target, color="#999999", linewidth=0.6)
     if drawn:
-        low, high = min((*drawn, *race.targets)), max(race.targets)
+        low, high = min((*drawn, *settings.targets)), max(settings.targets)
         room = max(high - low, 0.1)
         top = max((*drawn, high))
         ax.set_ylim(low - 0.1 * room, min(top + 0.1 * room, high + 3.0 * room))

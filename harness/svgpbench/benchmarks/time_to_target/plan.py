@@ -21,7 +21,7 @@ Rates = Annotated[tuple[Positive, ...], Field(min_length=1)]
 Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
 
 
-class Race(ProblemPlan):
+class TrainingProblem(ProblemPlan):
     """Problem with its training time, the rates that a contestant may choose from, and the targets."""
 
     inducing: PositiveInt
@@ -55,18 +55,18 @@ class LearningPlan(Strict):
     look_growth: Annotated[float, Field(gt=1)] = 1.1
     iterations: PositiveInt | None = None  # per run, besides its limit in seconds
     curves: Annotated[tuple[Literal["elbo", "nlpd"], ...], Field(min_length=1)] = ("nlpd",)
-    problems: dict[str, Race]
+    problems: dict[str, TrainingProblem]
 
     def limited_to(self, seconds: float) -> LearningPlan:
         """Return the plan with every run limited to `seconds` of training."""
         shorter = {
-            name: race.model_copy(
+            name: settings.model_copy(
                 update={
-                    "seconds": min(seconds, race.seconds),
-                    "search_s": min(seconds, race.search_s),
+                    "seconds": min(seconds, settings.seconds),
+                    "search_s": min(seconds, settings.search_s),
                 }
             )
-            for name, race in self.problems.items()
+            for name, settings in self.problems.items()
         }
         return self.model_copy(update={"problems": shorter})
 
@@ -77,11 +77,11 @@ class LearningPlan(Strict):
         """
         # rates and seconds are in each run's key, and targets are read off its curve: old runs stay
         ignored = ("e_rates", "m_rates", "search_s", "seconds", "targets")
-        race = self.problems[problem].model_dump(mode="json", exclude=set(ignored))
+        settings = self.problems[problem].model_dump(mode="json", exclude=set(ignored))
         shared = self.model_dump(
             mode="json", include={"jitter", "checked_rows", "test_rows", "iterations"}
         )
-        return digest({"race": race, **shared, **self.problems[problem].content()})
+        return digest({"race": settings, **shared, **self.problems[problem].content()})
 
     def code(self, contestant: Contestant) -> dict[str, str]:
         """Return the digests of the code of a contestant, with all backends of the plan if it is ours."""

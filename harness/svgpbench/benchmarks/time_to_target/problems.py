@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from svgpbench.backends import load_backend
 from svgpbench.benchmarks.problem_plan import start_of
-from svgpbench.benchmarks.time_to_target.plan import LearningPlan, Race
+from svgpbench.benchmarks.time_to_target.plan import LearningPlan, TrainingProblem
 from svgpbench.benchmarks.timing.problems import SQUASH
 from svgpbench.config import InducingConfig, RatePair
 from svgpbench.errors import UserError
@@ -77,22 +77,22 @@ class PreparedProblem(NamedTuple):
         return {"e_rate": rates.e, "m_rate": rates.m, "X_new": X_new}
 
 
-def prepare_race(plan: LearningPlan, name: str, seed: int) -> PreparedProblem:
+def prepare_problem(plan: LearningPlan, name: str, seed: int) -> PreparedProblem:
     """Prepare a problem at a seed.
 
     Raises `UserError` if the data or the peers do not fit it, or if its split leaves no test rows.
     """
-    race = plan.problems[name]
-    _check_supported(name, race)
-    ready, model, theta = start_of(name, race, race.inducing, plan.checked_rows, seed)
+    settings = plan.problems[name]
+    _check_supported(name, settings)
+    ready, model, theta = start_of(name, settings, settings.inducing, plan.checked_rows, seed)
     X, y, likelihood = np.asarray(ready.X_train), np.asarray(ready.y_train), model.likelihood
     if not len(ready.y_test):
         raise UserError(f"problem {name!r} has no test rows to reach a target on; set split.kind")
     # not from `seed`: spread over seeds is that of training, not of the rows that are judged
     new = np.random.default_rng(0).permutation(len(ready.y_test))[: plan.test_rows]
     bases: Arrays = {}
-    if race.two_bases is not None:  # random rows, of which the bases share none
-        gamma, beta = race.two_bases
+    if settings.two_bases is not None:  # random rows, of which the bases share none
+        gamma, beta = settings.two_bases
         inducing = InducingConfig(count=beta, gamma=gamma, init="random")
         bases = dict(zip(("gamma", "beta"), initial_bases(X, inducing, seed), strict=True))
     rng = Stream.TIME_TO_TARGET.generator(seed)
@@ -106,18 +106,18 @@ def prepare_race(plan: LearningPlan, name: str, seed: int) -> PreparedProblem:
             "n": len(y),
             "X": X,
             "y": y,
-            "Z": X[: race.inducing] if race.first_rows else theta.inducing,
+            "Z": X[: settings.inducing] if settings.first_rows else theta.inducing,
             **bases,
             "variance": theta.kernel.variance[0],
             "lengthscales": theta.kernel.lengthscales[0],
             "noise_variance": getattr(theta.likelihood, "noise_variance", 0.0),
             "squash": SQUASH,
             "jitter": plan.jitter,
-            "rows": minibatches(len(y), race.batch_size, rng),
+            "rows": minibatches(len(y), settings.batch_size, rng),
             "checked": np.random.default_rng(1).choice(len(y), plan.checked_rows, replace=False),
             "noise": noise[0],
             "draws": noise[1:] if likelihood.samples else noise,
-            "e_steps": race.e_steps,
+            "e_steps": settings.e_steps,
         },
         np.asarray(ready.X_test[new]),
         Judge(
@@ -128,9 +128,9 @@ def prepare_race(plan: LearningPlan, name: str, seed: int) -> PreparedProblem:
     )
 
 
-def _check_supported(name: str, race: Race) -> None:
+def _check_supported(name: str, settings: TrainingProblem) -> None:
     """Raise `UserError` for a model that the peers' scripts do not build."""
-    likelihood, kernel = race.likelihood, race.kernel
+    likelihood, kernel = settings.likelihood, settings.kernel
     if kernel.name != "matern52" or not kernel.ard:
         raise UserError(f"problem {name!r}: every library has matern52 with ard = true here")
     if likelihood.name not in LIKELIHOODS:
@@ -151,14 +151,14 @@ def minibatches(n: int, size: int, rng: np.random.Generator) -> npt.NDArray[np.i
     return np.concatenate(epochs).astype(np.int32)
 
 
-def sizes_of(race: Race) -> tuple[int, int]:
+def sizes_of(settings: TrainingProblem) -> tuple[int, int]:
     """Return the numbers of training rows and inputs; (1, 1) if the data set cannot be described."""
-    name = race.data.name
+    name = settings.data.name
     try:
         entry = registry_of(name).describe(name)
     except (UserError, DataError):
         return 1, 1
-    rows, split = entry.rows, race.split
+    rows, split = entry.rows, settings.split
     if split.kind == "fixed" and entry.splits:
         rows = entry.splits.train_rows or rows - rows // entry.splits.count
     elif split.kind in ("k-fold", "blocks"):

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns
 from svgpbench.benchmarks.time_to_target.curves import styles_of
 from svgpbench.benchmarks.time_to_target.records import TrainingRecord
-from svgpbench.benchmarks.time_to_target.tables import WHO
+from svgpbench.benchmarks.time_to_target.tables import CONTESTANT
 from svgpbench.output.figure import write_figure
 from svgpbench.output.panel import STYLE, finish, legend
 from svgpbench.output.table import Table, number
@@ -73,7 +73,11 @@ def profile_table(entries: Mapping[str, Sequence[ContestantRuns]]) -> Table:
         ]
         for title in sorted(shares, key=shares.__getitem__, reverse=True)
     ]
-    header = [WHO, *(number(f"within {factor:g} ×") for factor in FACTORS), number("finished")]
+    header = [
+        CONTESTANT,
+        *(number(f"within {factor:g} ×") for factor in FACTORS),
+        number("finished"),
+    ]
     levels = " and ".join(f"{100 * share:g} %" for share in SHARES)
     return Table(header, rows, f"tasks: {levels} of the possible gain, of each problem and seed")
 

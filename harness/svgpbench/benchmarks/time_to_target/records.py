@@ -12,7 +12,7 @@ from svgpbench.benchmarks.records import BenchmarkRecord, read
 from svgpbench.benchmarks.time_to_target.plan import Run
 
 
-class Look(NamedTuple):
+class Evaluation(NamedTuple):
     """Evaluation of a run, made while its clock is stopped."""
 
     seconds: float  # of training
@@ -30,13 +30,13 @@ class TrainingRecord(BenchmarkRecord):
     mode: str = ""  # the mode that ran
     modes: dict[str, float | str] | None = None  # seconds per call or error of each mode tried
     first_call_s: float | None = None  # compilation included
-    looks: tuple[Look, ...] = ()
+    looks: tuple[Evaluation, ...] = ()
     threads: PositiveInt | None = None  # of the run's process
     other_cores: float = 0.0  # CPU of other processes while it trained
     shared_cores: str = ""  # note on cores that another run had too; empty if there were none
 
     @property
-    def last(self) -> Look | None:
+    def last(self) -> Evaluation | None:
         """Last evaluation, or None if the run failed before the first."""
         return self.looks[-1] if self.looks else None
 
@@ -46,7 +46,7 @@ class TrainingRecord(BenchmarkRecord):
         last = self.last
         return 1e3 * last.seconds / last.iterations if last and last.iterations else None
 
-    def reached(self, target: float) -> Look | None:
+    def reached(self, target: float) -> Evaluation | None:
         """Return the first evaluation after the start with an NLPD at or below `target`, or None."""
         for look in self.looks:
             # not at the start: a target that the initial model meets says nothing about training

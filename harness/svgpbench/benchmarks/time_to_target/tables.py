@@ -7,50 +7,52 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
 from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns
-from svgpbench.benchmarks.time_to_target.plan import LearningPlan, Race
+from svgpbench.benchmarks.time_to_target.plan import LearningPlan, TrainingProblem
 from svgpbench.benchmarks.time_to_target.records import TrainingRecord
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
 from svgpbench.environment import OURS
 from svgpbench.output.table import MISSING, Column, Table, number
 from svgpbench.runs.core_locks import SHARED_CORES
 
-NEVER = math.inf
+NOT_REACHED = math.inf
 
 DUAL_AND_OTHER = {OURS: ("t-svgp", "q-svgp"), "gpjax": ("dual", "whitened")}
 """Methods of a library whose M-steps hold the dual parameters, and the mean and covariance, fixed."""
-WHO = Column("contestant", wrap=False)
+CONTESTANT = Column("contestant", wrap=False)
 
 
 def seconds_to(entry: ContestantRuns, target: float) -> list[float]:
-    """Return the seconds of training to a target, one per seed; `NEVER` if a run did not reach it."""
+    """Return the seconds of training to a target, one per seed; `NOT_REACHED` if a run did not reach it."""
     evaluations = (record.reached(target) for record in entry.trained)
-    return [NEVER if x is None else x.seconds for x in evaluations]
+    return [NOT_REACHED if x is None else x.seconds for x in evaluations]
 
 
 def iterations_to(entry: ContestantRuns, target: float) -> list[float]:
-    """Return the iterations to a target, one per seed; `NEVER` if a run did not reach it."""
+    """Return the iterations to a target, one per seed; `NOT_REACHED` if a run did not reach it."""
     evaluations = (record.reached(target) for record in entry.trained)
-    return [NEVER if x is None else x.iterations for x in evaluations]
+    return [NOT_REACHED if x is None else x.iterations for x in evaluations]
 
 
 def median(values: Sequence[float]) -> float:
-    """Return the median over seeds, `NEVER` being later than any time; `NEVER` if there are none."""
-    return statistics.median(values) if values else NEVER
+    """Return the median over seeds, `NOT_REACHED` being later than any time and the median of none."""
+    return statistics.median(values) if values else NOT_REACHED
 
 
 def fastest_peer(entries: Sequence[ContestantRuns], target: float) -> float:
     """Return the median seconds of the fastest contestant that is not ours."""
     peers = (x for x in entries if x.contestant.library != OURS)
-    return min((median(seconds_to(x, target)) for x in peers), default=NEVER)
+    return min((median(seconds_to(x, target)) for x in peers), default=NOT_REACHED)
 
 
-def target_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) -> Table:
+def target_table(
+    problem: str, settings: TrainingProblem, entries: Sequence[ContestantRuns]
+) -> Table:
     """Return a table of seconds and iterations to each target, one row per trained contestant.
 
     All runs count.
     """
-    header = [WHO]
-    for target in race.targets:
+    header = [CONTESTANT]
+    for target in settings.targets:
         header += [
             number(f"s to {target:g} (least–most)"),
             number("iterations"),
@@ -59,20 +61,20 @@ def target_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) ->
     rows = []
     for entry in (x for x in entries if x.trained):
         row: list[str | None] = [entry.contestant.title]
-        for target in race.targets:
+        for target in settings.targets:
             seconds, peer = seconds_to(entry, target), fastest_peer(entries, target)
             iterations = median(iterations_to(entry, target))
-            text = _seconds(median(seconds), race.seconds)
+            text = _seconds(median(seconds), settings.seconds)
             if len(seconds) > 1:
-                ends = (_seconds(end(seconds), race.seconds) for end in (min, max))
+                ends = (_seconds(end(seconds), settings.seconds) for end in (min, max))
                 text += f" ({'–'.join(ends)})"
             row += [
                 text,
                 f"{iterations:.0f}" if math.isfinite(iterations) else None,
-                ratio(peer, median(seconds), race.seconds),
+                ratio(peer, median(seconds), settings.seconds),
             ]
         rows.append(row)
-    title = f"{problem}, to a test NLPD, at most {race.seconds:g} s of training"
+    title = f"{problem}, to a test NLPD, at most {settings.seconds:g} s of training"
     return Table(header, rows, title)
 
 
@@ -117,30 +119,30 @@ def _saved(
     for record, iterations in zip(dual.trained, iterations_to(dual, target), strict=True):
         seed = record.run.seed
         if seed in ends:
-            missed |= others[seed] == NEVER
+            missed |= others[seed] == NOT_REACHED
             # if the dual run misses, `iterations` is infinite and its ratio 0, the worst
             ratios.append(min(others[seed], ends[seed]) / iterations)
     middle = median(iterations_to(dual, target))
-    if not ratios or middle == NEVER:
+    if not ratios or middle == NOT_REACHED:
         return None
     text = f"{'> ' * missed}{median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})"
     of_other = median(list(others.values()))
-    shown = "not reached" if of_other == NEVER else f"{of_other:.0f}"
+    shown = "not reached" if of_other == NOT_REACHED else f"{of_other:.0f}"
     return [problem, library, target, f"{middle:.0f}", shown, text]
 
 
-def end_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) -> Table:
+def end_table(problem: str, settings: TrainingProblem, entries: Sequence[ContestantRuns]) -> Table:
     """Return a table of each contestant's settings, speed, and NLPD and ELBO at the end, as medians.
 
     NLPD and ELBO are of the runs that finished; times are of all runs.
     """
     header = (
-        *(WHO, Column("mode"), number("γ", "g"), number("Adam", "g")),
+        *(CONTESTANT, Column("mode"), number("γ", "g"), number("Adam", "g")),
         *(number("first call", ".1f", "s"), number("ms an iteration", ".3g")),
         *(number("NLPD", ".4f"), number("ELBO", _elbo), number("ended")),
     )
     rows = [[entry.contestant.title, *_ends(entry)] for entry in entries if entry.trained]
-    title = f"{problem}, after {race.seconds:g} s of training"
+    title = f"{problem}, after {settings.seconds:g} s of training"
     counts = {x.threads for entry in entries for x in entry.trained if x.threads}
     if counts:
         title += f", threads: {', '.join(map(str, sorted(counts)))}"
@@ -173,22 +175,26 @@ def ratio(peer: float, this: float, budget: float) -> str:
     return f"< {peer / budget:.2f}" if math.isfinite(peer) else MISSING
 
 
-def search_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) -> Table:
+def search_table(
+    problem: str, settings: TrainingProblem, entries: Sequence[ContestantRuns]
+) -> Table:
     """Return a table of the ELBO per pair of rates in each contestant's search, the best marked."""
     header = [
-        *(WHO, Column("mode")),
-        *(number(f"γ {rates.e:g} Adam {rates.m:g}") for rates in race.grid),
+        *(CONTESTANT, Column("mode")),
+        *(number(f"γ {rates.e:g} Adam {rates.m:g}") for rates in settings.grid),
     ]
     rows = []
     for entry in entries:
         for mode in dict.fromkeys(record.mode for record in entry.search if record.mode):
             records = {record.run.rates: record for record in entry.search if record.mode == mode}
-            cells = [_last_elbo(records[rates]) if rates in records else "" for rates in race.grid]
+            cells = [
+                _last_elbo(records[rates]) if rates in records else "" for rates in settings.grid
+            ]
             if entry.choice is not None and entry.choice.mode == mode:
-                best = race.grid.index(entry.choice.rates)
+                best = settings.grid.index(entry.choice.rates)
                 cells[best] = f"*{cells[best]}"
             rows.append([entry.contestant.title, mode, *cells])
-    title = f"{problem}, search: ELBO of training rows after {race.search_s:g} s"
+    title = f"{problem}, search: ELBO of training rows after {settings.search_s:g} s"
     return Table(header, rows, title)
 
 

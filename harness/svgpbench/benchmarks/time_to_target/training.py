@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svgpbench.benchmarks.time_to_target.plan import LearningPlan, Run
-from svgpbench.benchmarks.time_to_target.problems import PreparedProblem, prepare_race
-from svgpbench.benchmarks.time_to_target.records import Look, TrainingRecord
+from svgpbench.benchmarks.time_to_target.problems import PreparedProblem, prepare_problem
+from svgpbench.benchmarks.time_to_target.records import Evaluation, TrainingRecord
 from svgpbench.benchmarks.timing.meter import Load, together
 from svgpbench.benchmarks.timing.peers import Located
 from svgpbench.benchmarks.timing.process import (
@@ -23,7 +23,7 @@ from svgpbench.benchmarks.timing.process import (
     TimedProcess,
 )
 from svgpbench.environment import OURS
-from svgpbench.numbers_file import save_arrays
+from svgpbench.npz import save_arrays
 
 SCRIPT = Path(__file__).with_name("ours.py")
 ENDLESS = 1 << 60
@@ -62,13 +62,13 @@ class PlanTrainer:
     def run(self, run: Run) -> TrainingRecord:
         """Train once and return the record. Raises `UserError` if the problem cannot be made."""
         if self._ready is None or self._ready[:2] != (run.problem, run.seed):
-            prepared = prepare_race(self.plan, run.problem, run.seed)
+            prepared = prepare_problem(self.plan, run.problem, run.seed)
             save_arrays(prepared.arrays, self._file("problem"))
             self._ready = (run.problem, run.seed, prepared)
-        race = self._ready[2]
-        save_arrays(race.run_arrays(run.rates, run.search), self._file("run"))
+        prepared = self._ready[2]
+        save_arrays(prepared.run_arrays(run.rates, run.search), self._file("run"))
         outcome: dict[str, Any] = {"status": "ok"}
-        evaluations: list[Look] = []
+        evaluations: list[Evaluation] = []
         loads: list[Load] = []
         with self.resources.process(run) as process:
             try:
@@ -86,7 +86,7 @@ class PlanTrainer:
                     # training comes on top of the limit for an answer
                     totals, load = process.ask_metered(request, LIMIT_S + until_s)
                     loads.append(load)
-                    evaluation = self._evaluate(process, totals, run.search, race)
+                    evaluation = self._evaluate(process, totals, run.search, prepared)
                     count = evaluation.iterations
                     scores = {"bound": evaluation.elbo, "NLPD": evaluation.nlpd or 0.0}
                     for name, score in scores.items():
@@ -106,16 +106,20 @@ class PlanTrainer:
         return TrainingRecord(run=run, looks=looks, other_cores=other_cores, **outcome)
 
     def _evaluate(
-        self, process: TimedProcess, totals: Mapping[str, Any], search: bool, race: PreparedProblem
-    ) -> Look:
+        self,
+        process: TimedProcess,
+        totals: Mapping[str, Any],
+        search: bool,
+        prepared: PreparedProblem,
+    ) -> Evaluation:
         """Return the bound, and the NLPD of the test rows unless the run is of a search."""
         into = "" if search else str(self._file("predicted"))
         elbo = process.ask({"do": "look", "into": into})["elbo"]
         nlpd = None
         if into:
             with np.load(into, allow_pickle=False) as predicted:
-                nlpd = race.judge.nlpd(predicted)
-        return Look(totals["seconds"], totals["iterations"], elbo, nlpd)
+                nlpd = prepared.judge.nlpd(predicted)
+        return Evaluation(totals["seconds"], totals["iterations"], elbo, nlpd)
 
     def _file(self, name: str) -> Path:
         return Path(self._folder.name) / f"{name}.npz"

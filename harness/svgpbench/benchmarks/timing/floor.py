@@ -81,7 +81,7 @@ def least_seconds(work: StepWork, rates: Rates) -> float:
 
 
 @dataclass(frozen=True)
-class Spent:
+class CostSplit:
     """Shares of the seconds of a step, which add up to the measured time."""
 
     floor: float  # the least time at the best rates seen on the machine
@@ -97,7 +97,7 @@ class Spent:
 
 def spend(
     seconds: float, work: StepWork, rates: Mapping[str, Rates], source: str, dispatch: float | None
-) -> Spent:
+) -> CostSplit:
     """Split the `seconds` of a step on the backend `source` into shares.
 
     `rates` has those of every source. Dispatch that was not measured counts as rest.
@@ -111,4 +111,4 @@ def spend(
     floor = least_seconds(work, machine)
     own_rates = least_seconds(work, backend) - floor
     start = dispatch or 0.0
-    return Spent(floor, own_rates, start, seconds - floor - own_rates - start)
+    return CostSplit(floor, own_rates, start, seconds - floor - own_rates - start)

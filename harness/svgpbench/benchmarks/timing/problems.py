@@ -23,7 +23,7 @@ from svgpbench.kernels.bases import Decoupled
 from svgpbench.kernels.kernels import KernelParameters, kernel
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.likelihoods.softmax import Softmax
-from svgpbench.numbers_file import save_arrays
+from svgpbench.npz import save_arrays
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.tree import tree_map
 

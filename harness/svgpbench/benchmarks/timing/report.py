@@ -14,7 +14,7 @@ from pydantic import Field, NonNegativeFloat, TypeAdapter
 
 from svgpbench.atomic import write_whole
 from svgpbench.benchmarks.timing.cases import FAMILY_STEPS
-from svgpbench.benchmarks.timing.floor import Spent, StepWork, spend
+from svgpbench.benchmarks.timing.floor import CostSplit, StepWork, spend
 from svgpbench.benchmarks.timing.rates import Rates
 from svgpbench.benchmarks.timing.rounds import OrderStatistics, Round, spread
 from svgpbench.errors import UserError
@@ -157,7 +157,7 @@ class SpeedReport:
         medians = [(times.median, c) for times, c in timed if times]
         return min(medians, key=lambda pair: pair[0])[1] if medians else None
 
-    def spent(self, cell: TimedCell) -> Spent | None:
+    def spent(self, cell: TimedCell) -> CostSplit | None:
         """Return the shares of a cell's median time, or None if they cannot be computed."""
         times, rates = cell.times(), self.rates.get(cell.problem, {})
         if times is None or cell.work is None or cell.source not in rates or cell.error:

@@ -9,7 +9,7 @@ import typer
 
 from svgpbench.cli.data.audit import audit_command, show_command
 from svgpbench.cli.data.split import split_command
-from svgpbench.experiments.error_messages import data_errors_are_the_users
+from svgpbench.experiments.error_messages import as_user_errors
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import DatasetEntry
 
@@ -46,7 +46,7 @@ def _entries(names: list[str] | None) -> Iterator[DatasetEntry]:
     """Yield the declared entries of the named data sets, or of all."""
     if names:
         for name in names:
-            with data_errors_are_the_users():
+            with as_user_errors():
                 yield registry_of(name).describe(name)
         return
     for registry in registries():

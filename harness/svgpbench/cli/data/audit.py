@@ -15,7 +15,7 @@ from svgpbench.cli.data.card import card, declared_card, layout_in_words
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import print_json, show, tell
 from svgpbench.errors import UserError
-from svgpbench.experiments.error_messages import data_errors_are_the_users
+from svgpbench.experiments.error_messages import as_user_errors
 from svgpbench.output.table import Column, Styled, Table, number
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import Dataset, DatasetEntry, Registry, load_user_table
@@ -174,7 +174,7 @@ class TableOptions(NamedTuple):
 def _declared_entry(name: str, options: TableOptions) -> DatasetEntry:
     """Return the entry of a registered data set. Raises `UserError` for a third-party registry."""
     _check_registered(name, options)
-    with data_errors_are_the_users():
+    with as_user_errors():
         entry = registry_of(name).describe(name)
     if not isinstance(entry, DatasetEntry):
         raise UserError(f"the registry of {name!r} declares no more of it than `svgpbench list`")
@@ -197,7 +197,7 @@ def _check_registered(name: str, options: TableOptions) -> None:
 
 def _audits(name: str, options: TableOptions) -> Iterator[Audit]:
     """Yield the audit of a registered data set, or one audit per target of a user's table."""
-    with data_errors_are_the_users():
+    with as_user_errors():
         if is_table_file(name):
             yield from (audit_dataset(dataset) for dataset in _user_tables(name, options))
             return
@@ -233,7 +233,7 @@ def _user_tables(file: str, options: TableOptions) -> Iterator[Dataset]:
 
 def _names_at_hand() -> list[str]:
     """Return the names of the data sets that can be loaded without a network."""
-    with data_errors_are_the_users():
+    with as_user_errors():
         return [
             name
             for registry in registries()

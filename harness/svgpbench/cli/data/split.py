@@ -14,7 +14,7 @@ from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import print_json, show
 from svgpbench.config import DataConfig, SplitConfig
 from svgpbench.experiments.cell import load_data, split_rows
-from svgpbench.experiments.error_messages import data_errors_are_the_users
+from svgpbench.experiments.error_messages import as_user_errors
 from svgpbench.output.table import Column, Table, number
 from svgpbench.plugins import registry_of
 from svgpbench_datasets import Split
@@ -83,7 +83,7 @@ def split_command(
 
     Each has the hash of its row numbers, to compare with other software.
     """
-    with data_errors_are_the_users():
+    with as_user_errors():
         data = one_data_set(
             name, target or (), task, no_header=no_header, features=features, groups=groups
         )

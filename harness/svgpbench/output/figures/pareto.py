@@ -31,8 +31,8 @@ from svgpbench.output.panel import (
 )
 from svgpbench.output.plot_data import PlotData, listed
 from svgpbench.results.pareto import (
-    ALIKE,
     COSTS,
+    SIMILAR_COST,
     Cost,
     Point,
     costs_of,
@@ -45,8 +45,8 @@ MARKERS: Final = "osD^vP<X>ph*"
 FEW_TICKS: Final = 5.0
 """Axes that span more than this ratio have at least two ticks at 1, 2 or 5 times a power of ten."""
 
-FAR: Final = 3.0
-"""Dominated methods farther from the best than `FAR` times the spread of the others are not drawn."""
+OFF_SCALE: Final = 3.0
+"""Dominated methods farther from the best than `OFF_SCALE` times the spread of the others are not drawn."""
 
 
 class Pareto(FigureKind):
@@ -169,7 +169,7 @@ class Pareto(FigureKind):
         spread = max(*means, best) - min(*means, best)
         # one method on one split has neither spread nor error, and the axis needs a height
         reach = max(spread, *(float(np.nan_to_num(p.error)) for p in best_points), 1e-9 * abs(best))
-        depth = self.depth or FAR * reach
+        depth = self.depth or OFF_SCALE * reach
         near = [p for p in shown if p in best_points or abs(p.mean - best) <= depth]
         if self.depth:
             near = [p for p in near if abs(p.mean - best) <= depth]
@@ -191,8 +191,8 @@ class Pareto(FigureKind):
         _, notes = costs_of(plot_data.records)
         times = plot_data.warning_of_times if "seconds" in self.costs else ()
         return (
-            f"Filled: on the front, no method at up to {ALIKE} times its cost is better, or as good for "
-            "less, or undecided against it (paired 95 % intervals). Hollow: open, one is undecided. "
+            f"Filled: on the front, no method at up to {SIMILAR_COST} times its cost is better, or as good "
+            "for less, or undecided against it (paired 95 % intervals). Hollow: open, one is undecided. "
             "Small and faint: dominated. Line: the best mean so far among those not dominated. "
             "Arrows: out of the panel, "
             "at the value beside the arrow.",

@@ -15,7 +15,7 @@ from typing import Annotated, Literal, TypeAlias
 import pandas as pd
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
-from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
+from svgpbench.papers.grades import Grade, Judgement, combined, combined_cases
 from svgpbench.papers.predicates.averages import Average, Leads, Spread
 from svgpbench.papers.predicates.computations import Differs, Exponent, Identity
 from svgpbench.papers.predicates.designs import Drives, EveryRun, MoreOften, Suffices
@@ -38,7 +38,7 @@ from svgpbench.stats.effects import NOT_VOTING, Effect, Outcome
 from svgpbench.stats.means import overlap
 from svgpbench.stats.measures import CONSTANT, MEASURES, MeasureName, ShareOfGain
 from svgpbench.stats.over_sets import data_sets, over_sets
-from svgpbench.stats.pairs import NOT_TRACED, OneDataSet, column_of
+from svgpbench.stats.pairs import NOT_TRACED, PairedRuns, column_of
 from svgpbench.stats.ranks import average_ranks
 from svgpbench.stats.rules import RULES, Rules
 
@@ -105,7 +105,7 @@ class Ordering(AtTheEnd):
         return "" if self.gain_share is not None else super().shown_by(effects, lasting)
 
     def _pair(
-        self, cases: Sequence[OneDataSet], first: str, second: str, rules: Rules
+        self, cases: Sequence[PairedRuns], first: str, second: str, rules: Rules
     ) -> list[Effect]:
         judge = non_inferiority_outcome if self.at_least else superiority_outcome
         effects = over_sets(cases, first, second, rules, judge)
@@ -135,7 +135,7 @@ class Equality(AtTheEnd):
         comparisons = over_sets(cases, *self.methods, rules, interval_outcome)
         effects = tuple(replace(x, held=supports(x.outcome, {Outcome.equal})) for x in comparisons)
         # not `judge_cases`, which asks for `worse` alone: better on one set refutes equality too
-        return Judgement(over_cases(effects, [x.held is False for x in effects]), effects)
+        return Judgement(combined_cases(effects, [x.held is False for x in effects]), effects)
 
 
 class Monotone(Predicate):

@@ -55,7 +55,7 @@ class OverDataSets(NamedTuple):
     )
 
 
-class OverSets(Predicate):
+class AveragedOverDataSets(Predicate):
     """A statistic over data sets of a method's means on them; `rank` is the mean rank among `field`."""
 
     metric: MeasureName
@@ -103,7 +103,7 @@ class OverSets(Predicate):
         )
 
 
-class Average(OverSets):
+class Average(AveragedOverDataSets):
     """A statistic beside the printed one of other data sets; shown, but not graded."""
 
     predicate: Literal["average"]
@@ -126,7 +126,7 @@ class Average(OverSets):
         return Judgement(Grade.not_testable, (effect,))
 
 
-class Leads(OverSets, AtTheEnd):
+class Leads(AveragedOverDataSets, AtTheEnd):
     """The lead of one method: its statistic is the best of a field.
 
     The part holds if the 95 % bootstrap interval of the difference favours the method against every other.

@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from scipy.special import betaincinv, stdtrit
 
 from svgpbench.metrics import loss
-from svgpbench.papers.grades import Grade, Judgement, over_cases
+from svgpbench.papers.grades import Grade, Judgement, combined_cases
 from svgpbench.papers.predicates.predicate import AtTheEnd, Predicate, judge_cases, supports
 from svgpbench.papers.predicates.times import REGION
 from svgpbench.papers.predicates.traces import RUN, AtTolerances, convergence_times
@@ -33,7 +33,7 @@ from svgpbench.stats.differences import (
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MEASURES, MeasureName
 from svgpbench.stats.over_sets import data_sets
-from svgpbench.stats.pairs import OneDataSet, column_of, is_learned
+from svgpbench.stats.pairs import PairedRuns, column_of, is_learned
 from svgpbench.stats.rules import RULES, Rules
 
 Floats = npt.NDArray[np.float64]
@@ -77,7 +77,7 @@ class EveryRun(AtTheEnd):
         good, refuting = DECIDING_OUTCOMES[self.wanted]
         effects = tuple(replace(x, held=supports(x.outcome, good)) for x in comparisons)
         worst = [effect.outcome in refuting for effect in effects]
-        return Judgement(over_cases(effects, worst), effects)
+        return Judgement(combined_cases(effects, worst), effects)
 
     def shown_by(self, effects: Iterable[Effect], lasting: Iterable[Effect] = ()) -> str:
         return ""  # from the least to the largest difference is no interval
@@ -154,7 +154,7 @@ class Suffices(AtTheEnd):
         )
 
     def _on_data_set(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
-        case = OneDataSet(data, cells, self.metric, self.smallest_effect)
+        case = PairedRuns(data, cells, self.metric, self.smallest_effect)
         rungs = {
             rung: case.effect(*pair, rules, non_inferiority_outcome)
             for rung, pair in self.ladder.items()

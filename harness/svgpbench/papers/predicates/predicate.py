@@ -11,7 +11,7 @@ import pandas as pd
 from pydantic import Field, PositiveFloat, model_validator
 
 from svgpbench.config import Strict
-from svgpbench.papers.grades import Judgement, over_cases
+from svgpbench.papers.grades import Judgement, combined_cases
 from svgpbench.stats.designs import Design
 from svgpbench.stats.effects import NOT_VOTING, Effect, Outcome
 from svgpbench.stats.measures import MEASURES, Measure, MeasureName
@@ -136,4 +136,4 @@ def judge_cases(effects: Iterable[Effect]) -> Judgement:
     """Grade a part from its cases, such as data sets; it does not hold if a case is worse."""
     effects = tuple(effects)
     worst = [effect.outcome == Outcome.worse for effect in effects]
-    return Judgement(over_cases(effects, worst), effects)
+    return Judgement(combined_cases(effects, worst), effects)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from pydantic import PositiveFloat
 
-from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
+from svgpbench.papers.grades import Grade, Judgement, combined, combined_cases
 from svgpbench.papers.predicates.predicate import Predicate, judge_cases
 from svgpbench.stats.designs import Design
 from svgpbench.stats.differences import interval_outcome
@@ -127,7 +127,7 @@ class AsLong(OfTimes):
     The part fails if both quartiles lie outside on the same side, and is open otherwise.
     """
 
-    predicate: Literal["as_long"]
+    predicate: Literal["as-long"]
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         effects = tuple(self._on_problem(*item, rules) for item in self.ratios(frame).items())
@@ -193,7 +193,9 @@ class Reaches(Predicate):
             self._on_problem(str(problem), evaluations, rules)
             for problem, evaluations in frame.groupby("problem")
         )
-        return Judgement(over_cases(effects, [effect.held is False for effect in effects]), effects)
+        return Judgement(
+            combined_cases(effects, [effect.held is False for effect in effects]), effects
+        )
 
     def _on_problem(self, problem: str, evaluations: pd.DataFrame, rules: Rules) -> Effect:
         first, second = (

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from pydantic import PositiveFloat
 
-from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
+from svgpbench.papers.grades import Grade, Judgement, combined, combined_cases
 from svgpbench.papers.predicates.predicate import Predicate, supports
 from svgpbench.papers.predicates.times import log_of
 from svgpbench.stats.convergence import BoundTrace
@@ -200,7 +200,7 @@ class Sooner(AtTolerances):
         if not effects:
             return None
         worst = [self.faster and effect.outcome == Outcome.worse for effect in effects]
-        return Judgement(over_cases(effects, worst), tuple(effects))
+        return Judgement(combined_cases(effects, worst), tuple(effects))
 
     def _on_data_set(self, data: str, times: pd.DataFrame, ratio: float) -> Effect | None:
         """Compare the two methods; None if both methods are censored in every run."""

@@ -18,7 +18,7 @@ from svgpbench.kernels import Theta
 from svgpbench.kernels.bases import Decoupled, Features
 from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.methods import build_method
-from svgpbench.numbers_file import npz_path, read_numbers, write_numbers
+from svgpbench.npz import npz_path, read_numbers, write_numbers
 from svgpbench.posterior.posterior import Floats, Posterior, TrainingFacts
 from svgpbench.training.blocks import prior_at
 from svgpbench.tree import named_leaves, rebuild

@@ -15,7 +15,7 @@ from small_fits import QUICK, regression
 
 from svgpbench.api import Posterior, UserError, compare_inducing_counts, evidence_bounds, fit
 from svgpbench.errors import DataWarning, UnsettledWarning
-from svgpbench.posterior.given import finite, table_of
+from svgpbench.posterior.inputs import finite, table_of
 from svgpbench.sklearn import SVGPClassifier, SVGPRegressor
 
 X, Y = regression()
