@@ -138,7 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def wayward_server() -> Iterator[Server]:
+def faulty_server() -> Iterator[Server]:
     """A server in a thread of its own for as long as the block lasts."""
     server = Server()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
