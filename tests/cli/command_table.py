@@ -374,7 +374,7 @@ WRONG_KEYS: tuple[tuple[str, str, str], ...] = (
     ('name = "t-svgp"', 'name = "orth"', "method 'orth' has two bases: set inducing.gamma"),
     ('name = "t-svgp"', 'name = "t-svgp"\ninducing = { gamma = 8 }',
      "method 't-svgp' has one basis: remove inducing.gamma"),
-    ('name = "t-svgp"', 'name = "t-svgp"\n[presets.p]\nsampled_on = ["numpy"]',
+    ('name = "t-svgp"', 'name = "t-svgp"\n[presets.p]\nspot_check_backends = ["numpy"]',
      "spot_check_backends: numpy runs every cell; leave it out"),
     # likelihoods
     (GAUSSIAN, '{ name = "gausian" }', "unknown likelihood 'gausian'"),
