@@ -121,7 +121,7 @@ class ShapeArray:
 def no_numbers() -> UserError:
     """Return the error for reading a value from a shape."""
     return UserError(
-        "backend 'counting' has shapes and no numbers: nothing can be read from them or decided by "
+        "backend 'counting' computes shapes only: nothing can be read from them or decided by "
         "them; use a backend that computes"
     )
 

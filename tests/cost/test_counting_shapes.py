@@ -82,7 +82,7 @@ def test_comparisons_are_boolean_and_join(counting: Ops) -> None:
 def test_reading_a_number_is_refused_in_one_line(
     counting: Ops, read: Callable[[Ops, Array], Any]
 ) -> None:
-    with pytest.raises(UserError, match="backend 'counting' has computes shapes only") as caught:
+    with pytest.raises(UserError, match="backend 'counting' computes shapes only") as caught:
         read(counting, counting.zeros(()))
     assert "\n" not in str(caught.value)
 
