@@ -7,7 +7,7 @@ import importlib
 
 import pytest
 
-MODULES = ("fit", "posterior", "kept", "exchanged", "evidence_bounds", "inducing_counts")
+MODULES = ("fit", "posterior", "saved", "exchanged", "evidence_bounds", "inducing_counts")
 
 
 @pytest.mark.parametrize(
