@@ -92,7 +92,7 @@ def claim_entry(paper: Paper, judged: Judged, results: Path) -> Iterator[Table |
         "fidelity": f"{judged.fidelity}{': ' * bool(smaller)}{smaller}",
         "finding": judged.finding,
         "test": claim.predicate,
-        "hangs on": claim.depends_on,
+        "depends on": claim.depends_on,
         "lasts": judged.lasts,
         "steadiness": judged.steady,
         "decided on": judged.condition,
