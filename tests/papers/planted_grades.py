@@ -19,7 +19,7 @@ MIXED: Final = Grade.mixed
 DIRECTION: Final = Grade.direction
 OPEN: Final = Grade.open
 AB: Final[dict[str, Any]] = {"metric": "nlpd", "methods": ("A", "B")}
-"""What most parts here compare."""
+"""Keys of the comparison that most parts here have."""
 
 
 def part(predicate: str, **keys: Any) -> AnyPredicate:

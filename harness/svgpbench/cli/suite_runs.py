@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Workers(NamedTuple):
-    """Who computes the runs: worker processes of this machine, or those of a Dask scheduler."""
+    """Workers that compute the runs: processes of this machine, or those of a Dask scheduler."""
 
     jobs: int | None
     dask: str | None
