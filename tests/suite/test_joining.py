@@ -205,6 +205,21 @@ def test_markdown_has_what_the_board_says_of_a_new_entrant_and_its_table(
     assert out.index("| mine | iterations |") < out.index("| entrant | rank |")
 
 
+def test_a_new_entrant_on_problems_without_a_vote_is_not_ranked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shipped = Outcomes.read()
+    runs = shipped.runs[shipped.runs["problem"] == "pima"]
+    own = runs[runs["entrant"] == "t-SVGP"].assign(entrant="mine")
+    level = pd.concat([runs, own]).assign(constant_nlpd=0.5, best_nlpd=0.5)
+    joined = JoinedEntrant("mine", {("pima", "mine"): 1200}, Outcomes(level, shipped.trials))
+    monkeypatch.setattr(leaderboard, "_joined", lambda *_: joined)
+    assert exit_code(["leaderboard", "--add", "mine", "--problem", "pima"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == "error: no entrant gains on pima: there is nothing to rank\n"
+
+
 @pytest.mark.parametrize("label", ["01", "NA"])
 def test_a_digest_and_a_label_that_look_like_numbers_are_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, label: str
