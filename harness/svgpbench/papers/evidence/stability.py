@@ -77,16 +77,17 @@ def load_stability(results: Path, folder: str) -> StabilityFrame:
 def _rows(plan: StabilityPlan, folder: str, records: Any) -> Iterator[dict[str, Any]]:
     record: StabilityRecord
     for record in records:
-        cell = record.run
-        if cell.problem not in plan.problems or record.status in NO_VERDICT:
+        run = record.run
+        if run.problem not in plan.problems or record.status in NO_VERDICT:
             continue
-        point = plan.centre.model_copy(update={"rate": cell.point.rate})
-        if cell == plan.cell(cell.problem, cell.library, cell.method, point, cell.seed):
+        along_rates = plan.centre.model_copy(update={"rate": run.point.rate})
+        declared = plan.cell(run.problem, run.library, run.method, along_rates, run.seed)
+        if run == declared:
             yield {
-                "data": cell.problem,
-                "method": title(cell.library, cell.method),
-                "rate": cell.point.rate,
-                "seed": cell.seed,
+                "data": run.problem,
+                "method": title(run.library, run.method),
+                "rate": run.point.rate,
+                "seed": run.seed,
                 "lived": record.status == "ok",
-                "cell_id": f"{folder}/{cell.library}.jsonl",
+                "cell_id": f"{folder}/{run.library}.jsonl",
             }
